@@ -127,7 +127,7 @@ static char *camera(struct call *c, GError **error)
 	if (!any)
 		return NULL;
 	/* what has another shape gets borders */
-	text = g_strdup_printf("%s ! videoconvert ! videoscale ! videorate ! "
+	text = g_strdup_printf("%s ! " SOURCE_UPRIGHT " ! videoscale ! videorate ! "
 			       "video/x-raw,format=I420,width=%d,height=%d,framerate=24/1,"
 			       "pixel-aspect-ratio=1/1",
 			       any, c->width, c->height);

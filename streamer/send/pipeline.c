@@ -25,7 +25,8 @@ static char *source_description(struct sender *s, GError **error)
 	uri = gst_filename_to_uri(s->source, error);
 	if (!uri)
 		return NULL;
-	text = g_strdup_printf("uridecodebin uri=\"%s\" ! videoconvert ! videoscale ! videorate ! "
+	text = g_strdup_printf("uridecodebin uri=\"%s\" ! " SOURCE_UPRIGHT
+			       " ! videoscale ! videorate ! "
 			       "video/x-raw,format=I420,framerate=24/1 ! identity sync=true",
 			       uri);
 	g_free(uri);

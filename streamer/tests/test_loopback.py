@@ -56,6 +56,7 @@ def main(program: str) -> None:
         headers(program, Path(name))
         quality_floor(program, Path(name))
         full_range(program, Path(name))
+        upright(program, Path(name))
         others.foreign(program, Path(name))
         others.several(program, Path(name))
         repair(program, Path(name))
@@ -454,6 +455,24 @@ def full_range(program: str, tmp: Path) -> None:
             last = pictures[-(WIDTH * HEIGHT * 3 // 2) :][: WIDTH * HEIGHT]
             check(not full or (min(last) < 8 and max(last) > 247),
                   f"range, {name}: {min(last)} to {max(last)}")
+
+
+def upright(program: str, tmp: Path) -> None:
+    """A film that was taken with the telephone held upright is seen so."""
+    film, to = tmp / "upright.mp4", f"127.0.0.1:{free_port()}"
+    subprocess.run(
+        ["gst-launch-1.0", "-q", "videotestsrc", "num-buffers=48", "!",
+         "video/x-raw,width=320,height=192,framerate=24/1", "!", "x264enc", "!", "mp4mux", "!",
+         "filesink", f"location={film}"], check=True)
+    data = film.read_bytes()
+    lying = struct.pack(">9i", 1 << 16, 0, 0, 0, 1 << 16, 0, 0, 0, 1 << 30)
+    held = struct.pack(">9i", 0, 1 << 16, 0, -1 << 16, 0, 0, 192 << 16, 0, 1 << 30)
+    at = data.index(lying, data.index(b"tkhd"))
+    film.write_bytes(data[:at] + held + data[at + len(held) :])
+    receiver = receive(program, to, tmp / "ur")
+    finish(receiver, send(program, to, tmp / "us", film, "--controller", "fixed"))
+    sizes = {(row["width"], row["height"]) for row in rows(tmp / "ur" / "decoded.csv")}
+    check(sizes == {("192", "320")}, f"upright: {sizes}")
 
 
 def usage(program: str) -> None:
