@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* paqm-streamer: sends or receives live media that follows its network. */
 #include <gst/gst.h>
+#include <locale.h>
 #include <signal.h>
 #include <string.h>
 
@@ -108,6 +109,8 @@ int main(int argc, char **argv)
 	const struct command *c;
 	struct sigaction now;
 
+	/* names as the terminal writes them; numbers in logs and options stay those of C */
+	setlocale(LC_CTYPE, "");
 	if (!sigaction(SIGHUP, NULL, &now) && now.sa_handler != SIG_IGN) /* nohup(1) ignores it */
 		sigaction(SIGHUP, &hangup, NULL);
 	if (argc < 2)

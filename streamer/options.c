@@ -162,6 +162,16 @@ GSocketAddress *address_with_port(GInetSocketAddress *addr, int add)
 	return address_to_port(addr, (guint16)(g_inet_socket_address_get_port(addr) + add));
 }
 
+/* Of the same family, or any of this host's addresses: a socket of IPv6 has those of IPv4, too. */
+gboolean address_reaches(GInetSocketAddress *from, GInetSocketAddress *to)
+{
+	GInetAddress *local = g_inet_socket_address_get_address(from);
+	GSocketFamily family = g_inet_address_get_family(local);
+
+	return family == g_socket_address_get_family(G_SOCKET_ADDRESS(to)) ||
+	       (family == G_SOCKET_FAMILY_IPV6 && g_inet_address_get_is_any(local));
+}
+
 /* Any of the addresses of this host; port 0. */
 GInetSocketAddress *address_any(GSocketFamily family)
 {

@@ -42,8 +42,15 @@ GInetSocketAddress *socket_address(GSocket *socket);
 guint16 socket_port(GSocket *socket);
 GSocketAddress *address_with_port(GInetSocketAddress *addr, int add);
 GSocketAddress *address_to_port(GInetSocketAddress *addr, guint16 port);
+gboolean address_reaches(GInetSocketAddress *from, GInetSocketAddress *to);
 GInetSocketAddress *address_any(GSocketFamily family);
 char *address_host(GInetSocketAddress *addr);
+/* Of --duration, s: a timer of GLib counts ms in 32 bit. */
+static inline gboolean duration_fits(double duration)
+{
+	return duration >= 0 && duration <= 1e6;
+}
+
 FILE *open_log(const char *dir, const char *name, const char *header, GError **error);
 gboolean close_log(FILE *f, const char *name);
 gint64 realtime_ns(void);

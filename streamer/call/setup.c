@@ -174,10 +174,10 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 			    "headers that are authenticated; use --carrier probe");
 		return FALSE;
 	}
-	if (c->out.rate_min > c->out.rate_max || c->duration < 0 || c->duration > 1e6) {
+	if (c->out.rate_min > c->out.rate_max || !duration_fits(c->duration)) {
 		g_set_error(error, USAGE_ERROR, 0,
 			    "an option is out of range: --rate-min must not exceed --rate-max, "
-			    "--duration not be negative");
+			    "--duration be 0 to 1000000");
 		return FALSE;
 	}
 	if (c->fec < 0 || c->fec > FEC_MOST) {

@@ -15,6 +15,10 @@
 #define GAP (GST_SECOND / 2)
 #define RAW "video/x-raw,format=BGR" /* 24 bits, or a BMP would take 32 */
 
+#define ONE_ELEMENT                                                                                \
+	"must be the name of one installed GStreamer element and properties of it (but no name), " \
+	"such as 'x264enc speed-preset=veryfast'"
+
 struct adaptor {
 	char *text; /* element and properties */
 	struct knob knob;
@@ -58,6 +62,33 @@ static gboolean find_knob(struct adaptor *a, GstElementFactory *factory, GError 
 	return FALSE;
 }
 
+/*
+ * Is it one element, which takes the name that we give it? The parser leaves out what it does not
+ * understand, and need not say so.
+ */
+static gboolean is_element(const struct adaptor *a, GError **error)
+{
+	GstElement *bin = NULL, *enc = NULL;
+	char *text = adaptor_text(a);
+	GError *why = NULL;
+
+	if (!strstr(a->text, " name="))
+		bin = gst_parse_bin_from_description_full(text, FALSE, NULL,
+							  GST_PARSE_FLAG_FATAL_ERRORS, &why);
+	g_free(text);
+	if (bin)
+		enc = gst_bin_get_by_name(GST_BIN(gst_object_ref_sink(bin)), "enc");
+	if (!enc)
+		g_set_error(error, USAGE_ERROR, 0, "--encoder '%s': %s", a->text,
+			    why ? why->message : ONE_ELEMENT);
+	g_clear_error(&why);
+	gst_clear_object(&bin);
+	if (!enc)
+		return FALSE;
+	gst_object_unref(enc);
+	return TRUE;
+}
+
 struct adaptor *adaptor_new(const char *text, guint group, guint headers, GError **error)
 {
 	char *name = g_strndup(text, strcspn(text, " \t"));
@@ -76,14 +107,12 @@ struct adaptor *adaptor_new(const char *text, guint group, guint headers, GError
 	if (factory)
 		loaded = gst_plugin_feature_load(GST_PLUGIN_FEATURE(factory));
 	if (!loaded || strchr(text, '!')) {
-		g_set_error(error, USAGE_ERROR, 0,
-			    "--encoder '%s': must be the name of one installed GStreamer element "
-			    "and properties of it, such as 'x264enc speed-preset=veryfast'",
-			    text);
+		g_set_error(error, USAGE_ERROR, 0, "--encoder '%s': " ONE_ELEMENT, text);
 	} else {
 		a->codec = codec_of_factory(GST_ELEMENT_FACTORY(loaded));
 		if (a->codec)
-			ok = find_knob(a, GST_ELEMENT_FACTORY(loaded), error);
+			ok = find_knob(a, GST_ELEMENT_FACTORY(loaded), error) &&
+			     is_element(a, error);
 		else
 			g_set_error(error, USAGE_ERROR, 0,
 				    "--encoder %s: makes none of H.264, VP8, VP9, JPEG and BMP",

@@ -110,11 +110,12 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 		s->out.rate_min = MIN(300000, s->out.rate_max);
 	}
 	if (s->out.rate_min > s->out.rate_max || s->out.gop < 1 || s->out.gop > 600 ||
-	    s->out.qp_min < 0 || s->out.qp_min > 51 || s->start_frame < 0 || s->duration < 0 ||
-	    s->ssrc > G_MAXUINT32) {
+	    s->out.qp_min < 0 || s->out.qp_min > 51 || s->start_frame < 0 ||
+	    !duration_fits(s->duration) || s->ssrc < -1 || s->ssrc > G_MAXUINT32) {
 		g_set_error(error, USAGE_ERROR, 0,
 			    "an option is out of range: --rate-min must not exceed --rate-max, "
-			    "--gop 1 to 600, --qp-min 0 to 51, --ssrc 32 bit, others not negative");
+			    "--gop 1 to 600, --qp-min 0 to 51, --ssrc 32 bit, --duration at most "
+			    "1000000, none negative");
 		return FALSE;
 	}
 	if (s->fec < 0 || s->fec > FEC_MOST) {
@@ -184,6 +185,14 @@ gboolean send_open_sockets(struct sender *s, GError **error)
 		port = g_inet_socket_address_get_port(local);
 		if (port == 65535)
 			port = 0;
+		if (!address_reaches(local, s->dest)) {
+			g_set_error(error, USAGE_ERROR, 0,
+				    "--bind %s and --to %s: one is an IPv4 address, the other of "
+				    "IPv6",
+				    s->bind, s->to);
+			g_object_unref(local);
+			return FALSE;
+		}
 	} else {
 		local = address_any(g_socket_address_get_family(G_SOCKET_ADDRESS(s->dest)));
 	}

@@ -482,6 +482,12 @@ def usage(program: str) -> None:
         (["send", "--to", "nowhere", "--source", "test"], "nowhere"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--rate-max", "7x"], "7x"),
         (["send", "--to", "127.0.0.1:9", "--source", "/nonexistent.y4m"], "/nonexistent.y4m"),
+        (["send", "--to", "127.0.0.1:9", "--source", "/nonexistent-ü.y4m"], "/nonexistent-ü.y4m"),
+        (["send", "--to", "127.0.0.1:9", "--source", "test", "--duration", "inf"], "--duration"),
+        (["send", "--to", "127.0.0.1:9", "--source", "test", "--duration", "nan"], "--duration"),
+        (["recv", "--listen", "127.0.0.1:9", "--duration", "4294968"], "--duration"),
+        (["send", "--to", "[::1]:9", "--source", "test", "--bind", "127.0.0.1"], "--bind"),
+        (["send", "--to", "127.0.0.1:9", "--source", "test", "--bind", "::1"], "--bind"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--rate-min", "4mbit"], "--rate-min"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--carrier", "x"], "in-band"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--carrier", "in-band",
@@ -503,6 +509,10 @@ def usage(program: str) -> None:
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--encoder", "jpegenc", "--rtx"],
          "need an encoder of H.264"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--encoder", "x264enc no=1"], "no"),
+        (["send", "--to", "127.0.0.1:9", "--source", "test", "--encoder", "x264enc name=e"],
+         "but no name"),
+        (["send", "--to", "127.0.0.1:9", "--source", "test", "--encoder", "x264enc ü"],
+         "--encoder 'x264enc ü'"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--fec", "101"], "--fec 101"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--fec", "9", "--carrier", "in-band"],
          "--carrier probe"),
@@ -524,9 +534,10 @@ def usage(program: str) -> None:
         (["recv"], "--listen"),
         (["play"], "play"),
     ):
-        done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
-        check(word in done.stderr, f"{arguments}: {done.stderr}")
-        check(done.returncode == (1 if "/nonexistent.y4m" in arguments else 2),
+        done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False,
+                              timeout=60)
+        check(word in done.stderr and "CRITICAL" not in done.stderr, f"{arguments}: {done.stderr}")
+        check(done.returncode == (1 if "/nonexistent" in arguments[-1] else 2),
               f"{arguments}: status {done.returncode}")  # fmt: skip
     done = subprocess.run([program, "--help"], capture_output=True, text=True, check=False)
     check(done.returncode == 0 and "recv" in done.stdout, "--help")
