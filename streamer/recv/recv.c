@@ -167,7 +167,8 @@ static gboolean open_files(struct receiver *r, GError **error)
 				    g_strerror(errno));
 			return FALSE;
 		}
-		setvbuf(r->y4m, NULL, _IOFBF, Y4M_BUFFER);
+		r->y4m_buffer = g_malloc(Y4M_BUFFER); /* glibc takes no size without one */
+		setvbuf(r->y4m, r->y4m_buffer, _IOFBF, Y4M_BUFFER);
 	}
 	return TRUE;
 }
@@ -250,6 +251,7 @@ out:
 	    !close_log(r.inbound_csv, "inbound.csv") | !close_log(r.control_csv, "control.csv") |
 	    !close_log(r.y4m, "the recording"))
 		r.status = EXIT_RUN;
+	g_free(r.y4m_buffer);
 	inbound_free(r.inbound);
 	weave_free(r.weave);
 	streams_free(r.streams);

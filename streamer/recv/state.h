@@ -53,6 +53,7 @@ struct receiver {
 	GstElement *news;  /* what is returned enters the stream of reports here */
 
 	FILE *rx_csv, *decoded_csv, *inbound_csv, *control_csv, *y4m;
+	char *y4m_buffer;
 	struct xr_window window; /* with the lock */
 	guint ticks;
 	gint summary_due; /* atomic */
