@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shlex
@@ -22,6 +23,7 @@ SELF_MADE = {
     *("cake", "cbs", "choke", "ets", "fq_codel", "fq_pie", "mq", "mqprio", "multiq", "netem"),
     *("paqm", "prio", "red", "sfb", "sfq", "skbprio", "taprio", "tbf"),
 }
+ETHER = {"1", "772"}  # ARPHRD_ETHER and ARPHRD_LOOPBACK
 BASELINES = ("as-found", "fq_codel", "cake", "fifo")
 RATE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([kmg]?)bit", re.I)
 SCALE = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}
@@ -216,18 +218,59 @@ def put_back(device: str, found: list[str], batch: list[str]) -> None:
         run("tc", "qdisc", "add", "dev", device, *found)
 
 
+def framing(words: list[str]) -> tuple[int, int, str]:
+    """What options of paqm say of the link: overhead, mpu, linklayer. They hold for both queues."""
+    said = {"overhead": "0", "mpu": "0", "linklayer": "ethernet"}
+    for name, value in itertools.pairwise(words):
+        if name in said:
+            said[name] = value
+    try:
+        return int(said["overhead"]), int(said["mpu"]), said["linklayer"]
+    except ValueError:
+        raise Trouble(f'--paqm "{shlex.join(words)}": overhead and mpu are numbers') from None
+
+
+def header_of(device: str) -> int:
+    """Bytes of a packet before its IP header."""
+    try:
+        return 14 if Path("/sys/class/net", device, "type").read_text().strip() in ETHER else 0
+    except OSError:
+        return 14
+
+
+def cake_framing(device: str, words: list[str]) -> str:
+    """Told anything, CAKE counts from the IP header on; paqm and htb count what Linux does."""
+    overhead, mpu, layer = framing(words)
+    if not overhead and not mpu and layer == "ethernet":
+        return ""
+    cells = {"ethernet": "noatm"}.get(layer, layer)
+    return f" overhead {overhead + header_of(device)} mpu {mpu} {cells}"
+
+
+def htb_rate(bandwidth: str, words: list[str]) -> str:
+    """Its rate, with what the link adds to packets; of ptm's blocks it does not know."""
+    overhead, mpu, layer = framing(words)
+    if overhead < 0:
+        raise Trouble(f"overhead {overhead}: only cake can take bytes off, --baseline cake")
+    if layer == "ptm":
+        bandwidth, layer = f"{int(parse_rate(bandwidth) * 64 / 65)}bit", "ethernet"
+    more = f" overhead {overhead}" if overhead else ""
+    more += f" mpu {mpu}" if mpu else ""
+    return bandwidth + more + (f" linklayer {layer}" if layer != "ethernet" else "")
+
+
 def commands(device: str, arm: str, bandwidth: str, words: list[str]) -> list[str]:
     """Lines for tc -batch that attach a queue of the trial; `words`: options of paqm."""
     root = f"qdisc replace dev {device} root handle {HANDLE}"
     if arm == "paqm":
         return [f"{root} paqm bandwidth {bandwidth} {' '.join(words)}".strip()]
     if arm == "cake":
-        return [f"{root} cake bandwidth {bandwidth}"]
+        return [f"{root} cake bandwidth {bandwidth}{cake_framing(device, words)}"]
     leaf = {"fq_codel": "fq_codel", "fifo": "pfifo limit 1000"}[arm]
     return [
         f"{root} htb default 1",
-        f"class replace dev {device} parent {HANDLE} classid {HANDLE}1 htb rate {bandwidth} "
-        "quantum 1514",
+        f"class replace dev {device} parent {HANDLE} classid {HANDLE}1 htb rate "
+        f"{htb_rate(bandwidth, words)} quantum 1514",
         f"qdisc replace dev {device} parent {HANDLE}1 {leaf}",
     ]
 

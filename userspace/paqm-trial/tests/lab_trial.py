@@ -403,6 +403,41 @@ class Turns:
             )
 
 
+FLOOD = """
+import socket, sys, time
+sys.path.insert(0, sys.argv[1])
+from paqm_trial import queue
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for arm in ("paqm", "fq_codel", "cake", "fifo"):
+    queue.attach("rv", arm, "2mbit", sys.argv[2].split())
+    begin, seen = time.monotonic(), []
+    for end in (1, 4):
+        while time.monotonic() < begin + end:
+            for n in range(4):
+                try:
+                    udp.sendto(bytes(100), ("10.3.0.2", 9))
+                except OSError:  # the queue has no room
+                    pass
+            time.sleep(0.001)
+        seen.append((time.monotonic(), queue.root_of(queue.show("rv"))["packets"]))
+    print(arm, (seen[1][1] - seen[0][1]) / (seen[1][0] - seen[0][0]))
+queue.run("tc", "qdisc", "del", "dev", "rv", "root")
+"""
+
+
+def framed() -> None:
+    """What the link adds to packets counts under each queue alike."""
+    for words, size in (("overhead 60 linklayer ptm", (142 + 60) * 65 / 64), ("", 142)):
+        said = inside("r", "python3", "-c", FLOOD, str(TOP / "userspace/paqm-trial"), words)
+        rates = {arm: float(rate) for arm, rate in (line.split() for line in said.splitlines())}
+        due = 2e6 / 8 / size
+        check(
+            f"every queue has the rate of the link, {words or 'no overhead'}",
+            len(rates) == 4 and all(abs(rate / due - 1) < 0.03 for rate in rates.values()),
+            (due, rates),
+        )
+
+
 def prepare() -> None:
     """The command line, the network, and a paqmd at either end."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
@@ -439,6 +474,7 @@ def main() -> int:
     book = Handbook()
     book.play()
     book.judge()
+    framed()
     turns = Turns()
     for part in (turns.hold, turns.crash, turns.others, turns.refused):
         part()

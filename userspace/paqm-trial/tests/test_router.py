@@ -48,6 +48,18 @@ class Queue(Case):
             with self.assertRaises(Trouble):
                 queue.check_restore(text, "eth0")
 
+    def test_framing_of_both(self) -> None:
+        """The link is the same, whichever queue has its turn; what tc makes of it: lab_trial.py."""
+        words = "feedback icmp overhead 18 mpu 64 linklayer ptm".split()
+        made = {arm: queue.commands("lo", arm, "6.5mbit", words) for arm in ("fq_codel", "cake")}
+        self.assertIn(" htb rate 6400000bit overhead 18 mpu 64 quantum 1514", made["fq_codel"][1])
+        self.assertTrue(made["cake"][0].endswith(" cake bandwidth 6.5mbit overhead 32 mpu 64 ptm"))
+        words = ["linklayer", "atm", "overhead", "-4"]
+        self.assertTrue(queue.commands("lo", "cake", "1mbit", words)[0].endswith(" mpu 0 atm"))
+        for wrong in (words, ["overhead", "much"]):
+            with self.assertRaises(Trouble):
+                queue.commands("lo", "fifo", "1mbit", wrong)
+
     def test_drops_are_counted_once(self) -> None:
         tree = [
             {"kind": "htb", "handle": "7a1:", "root": True, "bytes": 9, "packets": 2, "drops": 5},
