@@ -242,6 +242,8 @@ static void restart(struct weave *w, guint16 seq, guint32 ts)
 {
 	for (int k = 0; k < w->phases; k++)
 		w->lane[k].intact = FALSE;
+	h264_unit_clear(&w->unit); /* it would take numbers below its own for late ones */
+	h264_unit_init(&w->unit);
 	w->step = 0;
 	w->seq = (guint16)(seq - 1);
 	w->ts = ts;

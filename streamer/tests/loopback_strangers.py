@@ -3,6 +3,7 @@
 
 import contextlib
 import random
+import re
 import signal
 import socket
 import struct
@@ -51,15 +52,19 @@ def several(program: str, tmp: Path) -> None:
         to, recv = f"127.0.0.1:{free_port()}", tmp / "sr"
         first, second = tmp / f"s1{name}", tmp / f"s2{name}"
         receiver = receive(program, to, recv, *there)
-        old = send(program, to, first, clip, "--loop", "--ssrc", 11, "--duration", 4, *here)
+        # with these seeds the second begins with a number far below the first one's
+        old = send(program, to, first, clip, "--loop", "--ssrc", 11, "--duration", 4, "--seed", 8,
+                   *here)
         log = first / "frames.csv"  # its first lines are written when they fill a block
         until("the first stream begins", lambda: log.exists() and log.stat().st_size, old)  # noqa: B023
-        new = send(program, to, second, clip, "--loop", "--ssrc", 22, *here)
+        new = send(program, to, second, clip, "--loop", "--ssrc", 22, "--seed", 1, *here)
         receiver.tells("a second stream arrives on this port, SSRC 22")
         receiver.tells("the stream with SSRC 11 has fallen silent; now plays SSRC 22")
         old.end()
         time.sleep(3)
-        finish(receiver, new, signal.SIGTERM)
+        said = finish(receiver, new, signal.SIGTERM)[1]
+        of_parts = re.search(r"(\d+) parts of pictures, (\d+) interpolated", said)
+        check(not of_parts or int(of_parts[1]) > 4 * int(of_parts[2]), f"several {here}: {said}")
         decoded = [int(d["rtp_ts"]) >> 2 for d in rows(recv / "decoded.csv")]
         was, came = ([int(f["rtp_ts"]) >> 2 for f in rows(log / "frames.csv")]
                      for log in (first, second))  # fmt: skip
