@@ -50,6 +50,25 @@ func paqmd(t *testing.T) string {
 	return path
 }
 
+// pair is a follower and one estimator of it, and what has that follow a destination from port 4000.
+func pair(t *testing.T) (*Follower, *Estimator, func(to string, ceiling uint64) error) {
+	t.Helper()
+	f, err := NewFollower(paqmd(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	e, err := newEstimator(f, 500_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return f, e, func(to string, ceiling uint64) error {
+		local := netip.AddrPortFrom(netip.Addr{}, 4000)
+		return e.Follow(local, netip.MustParseAddrPort(to), 0, ceiling)
+	}
+}
+
 func following(t *testing.T, e *Estimator) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !e.Following(); time.Sleep(time.Millisecond) {
@@ -61,20 +80,7 @@ func following(t *testing.T, e *Estimator) {
 
 // A way that ICE tells of anew is the same flow: its advice holds.
 func TestTheSameWayAnew(t *testing.T) {
-	f, err := NewFollower(paqmd(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	e, err := newEstimator(f, 500_000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	local := netip.AddrPortFrom(netip.Addr{}, 4000)
-	follow := func(to string, ceiling uint64) error {
-		return e.Follow(local, netip.MustParseAddrPort(to), 0, ceiling)
-	}
+	_, e, follow := pair(t)
 	if err := follow("192.0.2.7:5000", 2_000_000); err != nil {
 		t.Fatal(err)
 	}
@@ -99,18 +105,8 @@ func TestGivingUp(t *testing.T) {
 		"Unfollow":       func(_ *Follower, e *Estimator) { e.Unfollow() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, err := NewFollower(paqmd(t))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			e, err := newEstimator(f, 500_000)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer e.Close()
-			local := netip.AddrPortFrom(netip.Addr{}, 4000)
-			if err := e.Follow(local, netip.MustParseAddrPort("192.0.2.7:5000"), 0, 2_000_000); err != nil {
+			f, e, follow := pair(t)
+			if err := follow("192.0.2.7:5000", 2_000_000); err != nil {
 				t.Fatal(err)
 			}
 			following(t, e)
