@@ -72,6 +72,16 @@ gboolean parse_rate(const char *text, guint64 *rate, GError **error)
 	return FALSE;
 }
 
+/* --rate-max and --rate-min, NULL if not given: 3 Mbit/s, and @least but not more than that. */
+gboolean parse_rates(const char *max, const char *min, guint64 least, guint64 *rate_max,
+		     guint64 *rate_min, GError **error)
+{
+	if (!parse_rate(max ? max : "3mbit", rate_max, error))
+		return FALSE;
+	*rate_min = MIN(least, *rate_max);
+	return !min || parse_rate(min, rate_min, error);
+}
+
 /*
  * "192.0.2.1:5004", "[2001:db8::1]:5004", "[fe80::1%eth0]:5004", "host.example:5004"; without port
  * if there is a default. What a name stands for is not asked yet.

@@ -33,6 +33,8 @@ gboolean parse_options(const char *operands, const char *summary, const GOptionE
 		       int *argc, char ***argv, GError **error);
 int report_error(GError *error);
 gboolean parse_rate(const char *text, guint64 *rate, GError **error);
+gboolean parse_rates(const char *max, const char *min, guint64 least, guint64 *rate_max,
+		     guint64 *rate_min, GError **error);
 GNetworkAddress *parse_where(const char *text, guint16 default_port, GError **error);
 GInetSocketAddress *parse_address(const char *text, guint16 default_port, GError **error);
 GSocket *open_socket(GInetSocketAddress *addr, guint16 port, GError **error);

@@ -160,8 +160,8 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		return FALSE;
 	if (c->meet_text && !(c->where = parse_where(c->meet_text, MEET_PORT, error)))
 		return FALSE;
-	if (!parse_rate(c->rate_max_text ? c->rate_max_text : "3mbit", &c->out.rate_max, error) ||
-	    !parse_rate(c->rate_min_text ? c->rate_min_text : "200kbit", &c->out.rate_min, error))
+	if (!parse_rates(c->rate_max_text, c->rate_min_text, 200000, &c->out.rate_max,
+			 &c->out.rate_min, error))
 		return FALSE;
 	c->out.kind = parse_controller(c->controller, c->out.control, error);
 	if (!c->out.kind || !parse_ecn(c->ecn_text, c->out.kind, &c->out.ecn, error))

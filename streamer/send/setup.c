@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What a stream needs before there is a pipeline: options, sockets, logs. */
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "streamer/rtp/carry.h"
 #include "streamer/encoder/encoded.h"
@@ -100,15 +102,9 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 		return FALSE;
 	}
 	s->dest = parse_address(s->to, 0, error);
-	if (!s->dest ||
-	    !parse_rate(s->rate_max_text ? s->rate_max_text : "3mbit", &s->out.rate_max, error))
+	if (!s->dest || !parse_rates(s->rate_max_text, s->rate_min_text, 300000, &s->out.rate_max,
+				     &s->out.rate_min, error))
 		return FALSE;
-	if (s->rate_min_text) {
-		if (!parse_rate(s->rate_min_text, &s->out.rate_min, error))
-			return FALSE;
-	} else {
-		s->out.rate_min = MIN(300000, s->out.rate_max);
-	}
 	if (s->out.rate_min > s->out.rate_max || s->out.gop < 1 || s->out.gop > 600 ||
 	    s->out.qp_min < 0 || s->out.qp_min > 51 || s->start_frame < 0 ||
 	    !duration_fits(s->duration) || s->ssrc < -1 || s->ssrc > G_MAXUINT32) {
@@ -148,9 +144,16 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 	s->out.headers = wire_headers(g_socket_address_get_family(G_SOCKET_ADDRESS(s->dest)) ==
 					      G_SOCKET_FAMILY_IPV6,
 				      s->srtp_key_file);
-	s->from_file = strcmp(s->source, "test") && is_y4m(s->source);
-	if (!s->from_file)
+	if (!strcmp(s->source, "test"))
 		return TRUE;
+	s->from_file = is_y4m(s->source);
+	if (!s->from_file) {
+		if (!access(s->source, R_OK))
+			return TRUE;
+		g_set_error(error, G_FILE_ERROR, (int)g_file_error_from_errno(errno),
+			    "--source %s: %s", s->source, g_strerror(errno));
+		return FALSE;
+	}
 	if (!y4m_open(&s->y4m, s->source, error))
 		return FALSE;
 	s->out.interval = (double)s->y4m.fps_d / s->y4m.fps_n;

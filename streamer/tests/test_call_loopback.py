@@ -264,6 +264,10 @@ def main(streamer: str) -> None:
         good = secret(tmp / "good", "a secret of many bytes")
         quiet = ("--source", "test", "--audio", "none", "--sink", "none", "--audio-sink", "none")
         refused(streamer, "whom to call", "--secret", good, *quiet)
+        # the lowest rate is not above the highest unless somebody says so
+        rates = ("127.0.0.1", "--secret", good, *quiet, "--rate-max", "100kbit")
+        refused(streamer, "--fec 200", *rates, "--fec", "200")
+        refused(streamer, "--rate-min must not exceed", *rates, "--rate-min", "2mbit")
         refused(streamer, "--secret FILE is missing", "127.0.0.1", *quiet)
         refused(streamer, "must be on, off or auto", "127.0.0.1", "--secret", good,
                 "--echo-cancel", "yes", *quiet)

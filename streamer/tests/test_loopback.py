@@ -483,6 +483,7 @@ def usage(program: str) -> None:
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--rate-max", "7x"], "7x"),
         (["send", "--to", "127.0.0.1:9", "--source", "/nonexistent.y4m"], "/nonexistent.y4m"),
         (["send", "--to", "127.0.0.1:9", "--source", "/nonexistent-ü.y4m"], "/nonexistent-ü.y4m"),
+        (["send", "--to", "127.0.0.1:9", "--source", "/nonexistent.mp4"], "/nonexistent.mp4"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--duration", "inf"], "--duration"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--duration", "nan"], "--duration"),
         (["recv", "--listen", "127.0.0.1:9", "--duration", "4294968"], "--duration"),

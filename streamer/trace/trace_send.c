@@ -136,8 +136,8 @@ static gboolean parse(struct trace_sender *s, int argc, char **argv, GError **er
 		return FALSE;
 	}
 	s->dest = parse_address(s->to, 0, error);
-	if (!s->dest ||
-	    !parse_rate(s->rate_max_text ? s->rate_max_text : "3mbit", &s->rate_max, error))
+	if (!s->dest || !parse_rates(s->rate_max_text, s->rate_min_text, 200000, &s->rate_max,
+				     &s->rate_min, error))
 		return FALSE;
 	s->kind = parse_controller(s->controller, s->control, error);
 	if (!s->kind)
@@ -156,9 +156,6 @@ static gboolean parse(struct trace_sender *s, int argc, char **argv, GError **er
 		return FALSE;
 	}
 	if (!parse_ecn(s->ecn_text, s->kind, &s->ecn, error))
-		return FALSE;
-	s->rate_min = MIN(200000, s->rate_max);
-	if (s->rate_min_text && !parse_rate(s->rate_min_text, &s->rate_min, error))
 		return FALSE;
 	if (s->rate_min > s->rate_max || s->flows < 1 || s->flows > TRACE_FLOWS_MAX ||
 	    s->spread < 0 || s->spread > 3600 || s->duration < 0 || s->duration > 1e6 ||
