@@ -451,8 +451,8 @@ static gboolean parse(struct trace_receiver *r, int argc, char **argv, GError **
 			    r->feedback_text);
 		return FALSE;
 	}
-	if (r->streams < 1 || r->streams > TRACE_FLOWS_MAX || r->duration < 0 ||
-	    r->duration > 1e6 || r->dscp < 0 || r->dscp > 63 ||
+	if (r->streams < 1 || r->streams > TRACE_FLOWS_MAX || !duration_fits(r->duration) ||
+	    r->dscp < 0 || r->dscp > 63 ||
 	    g_inet_socket_address_get_port(r->local) + 2 * r->streams > 65535) {
 		g_set_error(error, USAGE_ERROR, 0,
 			    "an option is out of range: --flows 1 to %d and ports up to 65535, "

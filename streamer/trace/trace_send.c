@@ -158,8 +158,8 @@ static gboolean parse(struct trace_sender *s, int argc, char **argv, GError **er
 	if (!parse_ecn(s->ecn_text, s->kind, &s->ecn, error))
 		return FALSE;
 	if (s->rate_min > s->rate_max || s->flows < 1 || s->flows > TRACE_FLOWS_MAX ||
-	    s->spread < 0 || s->spread > 3600 || s->duration < 0 || s->duration > 1e6 ||
-	    s->beta < 0.5 || s->beta > 100 || s->dscp < 0 || s->dscp > 63 ||
+	    s->spread < 0 || s->spread > 3600 || !duration_fits(s->duration) || s->beta < 0.5 ||
+	    s->beta > 100 || s->dscp < 0 || s->dscp > 63 ||
 	    (s->app && (s->packet < 100 || s->packet > WIRE_LONGEST)) ||
 	    g_inet_socket_address_get_port(s->dest) + 2 * s->flows > 65535) {
 		g_set_error(
