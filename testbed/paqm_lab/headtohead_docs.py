@@ -72,7 +72,7 @@ TAIL = """
 ## Where P-AQM is behind, and why
 
 * **VMAF.** P-AQM hands out 96 % of the link and no flow more than its fair share. Over fq_codel and
-  CAKE our own controller takes 97 to 102 % of it; over dualpi2 it may take half as much again, from
+  CAKE our own controller takes 92 to 104 % of it; over dualpi2 it may take half as much again, from
   TCP. The pictures show the difference in rate. Handing out 99 or 100 % costs delay as soon as
   several streams are there: with three beside four TCP flows at 8 Mbit/s, 40 ms, p99 is 2.1 ms at
   96 %, 4.7 at 99 and 11.7 at 100, for 0.2 VMAF.
@@ -101,7 +101,7 @@ TAIL = """
   stream. Half of dualpi2's is less than that in three of five rows, and 0.01 ms more in `fast-bbr`.
 * **Share against dualpi2.** The demand takes for granted that streams starve there. A sender that
   answers L4S marks does not beside four TCP flows without ECN: it gets too much. Where it has 89
-  and 86 % 15 more would be 104 and 101. How much nearer to the fair share P-AQM keeps it is said
+  and 85 % 15 more would be 104 and 100. How much nearer to the fair share P-AQM keeps it is said
   beside.
 """
 
