@@ -7,7 +7,8 @@
 /* Damping: a fall by a quarter soon after a raise by a quarter is a flap. Flows that join
  * make a few of them: nine flows that share a link within five seconds cost those that were
  * there one each, and must not hold them back. More than that, or one every two seconds for
- * long, hold the rate: it then rises slowly. Who was held is not trusted again before half a minute
+ * long, hold the rate: it then rises at once only to what was asked for throughout the last
+ * half second, and slowly above. Who was held is not trusted again before half a minute
  * of quiet.
  */
 #define FLAP_SOON_NS 5000000000ULL
@@ -17,6 +18,7 @@
 #define FLAP_FREE_NS 15000000000ULL
 #define FLAP_MOST_NS 30000000000ULL
 #define FLAP_RISE_NS 2000000000ULL /* a held rate doubles in this time at most */
+#define FLAP_LOW_NS 125000000ULL   /* part of the half second in which lows count */
 
 #define ECF_MIN_Q24 PAQM_Q24(1, 10) /* deepest single decrease (Paper F) */
 
@@ -229,13 +231,35 @@ static void damp_fall(struct allow_damp *d, uint64_t now_ns)
 	d->mark = 0;
 }
 
+/* The least that was asked for in the last four to five parts of the window. What swings
+ * faster than that asks for its lows only. An honest router on a link that swings asks for
+ * little for a moment, while its queue drains, and then for what the link has.
+ */
+static uint64_t damp_low(struct allow_damp *d, uint64_t rate, uint64_t now_ns)
+{
+	uint64_t least = rate;
+	size_t i;
+
+	for (i = 0; i < ALLOW_LOWS && now_ns >= d->low_ns + FLAP_LOW_NS; i++) {
+		memmove(d->low + 1, d->low, sizeof(d->low) - sizeof(d->low[0]));
+		/* what was asked for last holds until now */
+		d->low[0] = d->asked ? d->asked : rate;
+		d->low_ns = i + 1 < ALLOW_LOWS ? d->low_ns + FLAP_LOW_NS : now_ns;
+	}
+	d->low[0] = paqm_min64(d->low[0], rate);
+	d->asked = rate;
+	for (i = 0; i < ALLOW_LOWS; i++)
+		least = paqm_min64(least, d->low[i]);
+	return least;
+}
+
 void allow_damp(struct allow_set *s, enum allow_use use, uint64_t ceil_bps, uint64_t now_ns)
 {
 	struct allow_damp *d = &s->damp;
 	const struct allow *min;
 	unsigned int active;
 	bool held = d->held;
-	uint64_t rate;
+	uint64_t rate, low;
 
 	if (allow_published(use)) {
 		*d = (struct allow_damp){0};
@@ -247,6 +271,7 @@ void allow_damp(struct allow_set *s, enum allow_use use, uint64_t ceil_bps, uint
 	now_ns = paqm_max64(now_ns, d->seen_ns);
 	d->debt_ns -= paqm_min64(d->debt_ns, now_ns - d->seen_ns);
 	d->seen_ns = now_ns;
+	low = rate ? damp_low(d, rate, now_ns) : 0;
 	if (!d->debt_ns)
 		d->known = false;
 	if (rate && d->rate && rate <= d->rate - d->rate / 4)
@@ -261,7 +286,8 @@ void allow_damp(struct allow_set *s, enum allow_use use, uint64_t ceil_bps, uint
 		 */
 		uint64_t ms = paqm_min64(now_ns - d->moved_ns, FLAP_RISE_NS) / 1000000;
 
-		d->rate = paqm_min64(rate, d->rate + d->rate * ms / (FLAP_RISE_NS / 1000000));
+		d->rate += d->rate * ms / (FLAP_RISE_NS / 1000000);
+		d->rate = paqm_min64(rate, paqm_max64(d->rate, low));
 		d->moved_ns = now_ns;
 		return;
 	}

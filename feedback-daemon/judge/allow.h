@@ -71,6 +71,8 @@ struct allow {
 	uint64_t expires_ns;
 };
 
+#define ALLOW_LOWS 5
+
 /**
  * struct allow_damp - memory of a rate that flaps
  * @rate: in force, 0 without advice
@@ -80,6 +82,9 @@ struct allow {
  * @seen_ns: when @debt_ns was brought up to date
  * @raised: there was one, and no fall by a quarter since
  * @moved_ns: when @rate was set
+ * @asked: what the routers asked for last
+ * @low: the least of that since @low_ns, and in each part of a window before
+ * @low_ns: when the newest part began
  * @held: @rate rises slowly
  * @known: it was held, and the debt has not been paid since
  */
@@ -88,6 +93,7 @@ struct allow_damp {
 	uint64_t raised_ns, moved_ns;
 	uint64_t debt_ns;
 	uint64_t seen_ns;
+	uint64_t asked, low[ALLOW_LOWS], low_ns;
 	bool raised, held, known;
 };
 
