@@ -5,7 +5,6 @@
  * belongs to the outer loop.
  */
 #include <linux/bitmap.h>
-#include <linux/siphash.h>
 #include <linux/string.h>
 #include "paqm_census.h"
 
@@ -246,17 +245,6 @@ static bool paqm_flow_counts(struct paqm_flow_gauge *g, const struct paqm_walk *
 	else if (g->rate >= w->mouse && g->counted < 2 && w->window_ns >= w->window_min_ns)
 		g->counted = bytes >= PAQM_MOUSE_BYTES ? 2 : g->counted + 1;
 	return g->counted == 2;
-}
-
-/* Place of the host of a flow on one side. */
-static u32 paqm_host_place(const struct paqm_tuple *t, enum paqm_side side, const u64 *key)
-{
-	const u8 *addr = side == PAQM_SIDE_SOURCE ? t->saddr : t->daddr;
-	siphash_key_t k = { { key[0], key[1] } };
-
-	/* keyed, or a host could choose with whom it collides */
-	return siphash_3u64(get_unaligned_le64(addr), get_unaligned_le64(addr + 8), t->family,
-			    &k) % PAQM_HOSTS;
 }
 
 /*

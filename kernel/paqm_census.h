@@ -241,6 +241,7 @@ bool paqm_newcomers_rotate(struct paqm_rotation *r, const struct paqm_census *c,
 /* paqm_hosts.c */
 void paqm_hosts_clear(struct paqm_hosts *h);
 u32 paqm_hosts_elastic(const struct paqm_hosts *h);
+u32 paqm_host_place(const struct paqm_tuple *t, enum paqm_side side, const u64 *key);
 enum paqm_side paqm_hosts_side(u32 sources, u32 destinations, enum paqm_side before);
 void paqm_hosts_divide(struct paqm_hosts *hosts, u64 fair, bool whole);
 

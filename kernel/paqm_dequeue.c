@@ -42,6 +42,7 @@ int paqm_isolate_init(struct paqm_sched_data *q)
 	u32 i;
 
 	BUILD_BUG_ON(PAQM_OVER_QUEUES > U16_MAX);
+	BUILD_BUG_ON(PAQM_OVER_OWN > U8_MAX); /* struct paqm_flowq, @gated */
 	q->flowq = kvcalloc(PAQM_OVER_QUEUES + PAQM_BULK_QUEUES, sizeof(*q->flowq),
 			    GFP_KERNEL_ACCOUNT);
 	if (!q->flowq)
@@ -54,7 +55,7 @@ int paqm_isolate_init(struct paqm_sched_data *q)
 
 		INIT_LIST_HEAD(&fq->list);
 		codel_vars_init(&fq->codel);
-		fq->pooled = i > PAQM_OVER_STRANGERS && i < PAQM_OVER_QUEUES;
+		fq->pooled = i >= PAQM_OVER_OWN && i < PAQM_OVER_QUEUES;
 		if (fq->pooled)
 			list_add_tail(&fq->list, &q->over_free);
 	}
@@ -151,6 +152,22 @@ static bool paqm_over_spared(const struct paqm_sched_data *q, struct paqm_flowq 
 	return true;
 }
 
+/*
+ * What a queue may send in a round. Those of strangers together have that of one flow, where flows
+ * that are known wait, too.
+ */
+static __always_inline u32 paqm_drr_quantum(const struct paqm_sched_data *q, enum paqm_class class,
+					    const struct paqm_flowq *fq)
+{
+	const struct paqm_round *r = &q->drr[class];
+	u32 quantum = READ_ONCE(r->quantum);
+
+	if (class == PAQM_MEDIA && q->strangers_busy > 1 && q->strangers_busy < r->busy &&
+	    paqm_of_strangers(q, fq))
+		return max(quantum / q->strangers_busy, 1U);
+	return quantum;
+}
+
 /**
  * paqm_drr_take() - the next packet of a class's flow queues, which hold some
  * @sch: this qdisc
@@ -186,7 +203,7 @@ paqm_drr_take(struct Qdisc *sch, enum paqm_class class, u64 now,
 			continue;
 		}
 		if (fq->deficit <= 0) {
-			fq->deficit += READ_ONCE(r->quantum);
+			fq->deficit += paqm_drr_quantum(q, class, fq);
 			list_move_tail(&fq->list, &r->old);
 			first_held = NULL; /* this one may, next time */
 			continue;
@@ -228,7 +245,7 @@ paqm_drr_take(struct Qdisc *sch, enum paqm_class class, u64 now,
 /* May an overflow queue not be served yet, as earlier packets of its flow wait elsewhere? */
 static bool paqm_over_gated(struct paqm_sched_data *q, struct paqm_flowq *over)
 {
-	const struct paqm_flowq *strangers = &q->flowq[PAQM_OVER_STRANGERS];
+	const struct paqm_flowq *strangers = &q->flowq[over->gated];
 
 	if ((s32)(paqm_common_out(q) - over->behind) < 0)
 		return true;
@@ -236,7 +253,7 @@ static bool paqm_over_gated(struct paqm_sched_data *q, struct paqm_flowq *over)
 		return false;
 	if (paqm_fifo_waits(strangers->in, strangers->out, over->gate))
 		return true;
-	over->gated = false;
+	over->gated = 0;
 	q->over_gated--;
 	return false;
 }
@@ -280,7 +297,7 @@ enum paqm_turn { PAQM_TURN_ELASTIC, PAQM_TURN_COMMON, PAQM_TURN_OVER };
  */
 static u32 paqm_common_share(const struct paqm_sched_data *q)
 {
-	bool strangers = q->flowq[PAQM_OVER_STRANGERS].head;
+	u32 strangers = q->strangers_busy;
 	u64 others = (u64)(q->drr[PAQM_MEDIA].busy - strangers) * READ_ONCE(q->over_part);
 
 	if ((s32)(paqm_common_out(q) - q->over_behind) < 0)
@@ -316,7 +333,7 @@ static noinline enum paqm_turn paqm_over_turn(struct paqm_sched_data *q, bool el
 static bool paqm_preview_holds(const struct paqm_sched_data *q, u32 from, u64 now)
 {
 	return from == q->preview_seen && (s32)(q->preview_due - paqm_bucket_clock(now)) > 0 &&
-	       !q->flowq[PAQM_OVER_STRANGERS].head;
+	       !q->strangers_busy;
 }
 
 /* The same: ns until they may have more. */

@@ -1,7 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Hosts that are equal, whatever number of flows each has (`weights host`). Process context. */
 #include <linux/bitmap.h>
+#include <linux/siphash.h>
 #include "paqm_census.h"
+
+/* Place of the host of a flow on one side, below PAQM_HOSTS. */
+u32 paqm_host_place(const struct paqm_tuple *t, enum paqm_side side, const u64 *key)
+{
+	const u8 *addr = side == PAQM_SIDE_SOURCE ? t->saddr : t->daddr;
+	siphash_key_t k = { { key[0], key[1] } };
+
+	/* keyed, or a host could choose with whom it collides */
+	return siphash_3u64(get_unaligned_le64(addr), get_unaligned_le64(addr + 8), t->family,
+			    &k) % PAQM_HOSTS;
+}
 
 /* All hosts begin anew. The datapath may go on meanwhile: a host without flows limits none. */
 void paqm_hosts_clear(struct paqm_hosts *h)

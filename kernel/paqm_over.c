@@ -175,7 +175,7 @@ bool paqm_stranger_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
 		if (!paqm_bucket_take(&flow->due, clock, wire, READ_ONCE(q->pace[PAQM_PACE_ONE]),
 				      depth))
 			return false;
-	} else if (q->flowq[PAQM_OVER_STRANGERS].head) {
+	} else if (q->flowq[PAQM_OVER_STRANGERS].head) { /* see paqm_strangers_of() */
 		return false; /* all without a slot are one flow, and that waits */
 	}
 	if (now - q->stranger_ns > NSEC_PER_SEC) /* older times than half a minute mislead */
@@ -192,7 +192,7 @@ bool paqm_stranger_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
  */
 static bool paqm_over_may_move(const struct paqm_sched_data *q, const struct paqm_flow *flow)
 {
-	return flow->over == PAQM_OVER_STRANGERS && READ_ONCE(flow->every) & PAQM_KNOWN &&
+	return flow->over < PAQM_OVER_OWN && READ_ONCE(flow->every) & PAQM_KNOWN &&
 	       q->over_gated < PAQM_OVER_GATED && !list_empty(&q->over_free);
 }
 
@@ -208,6 +208,8 @@ static noinline struct paqm_flowq *paqm_over_share(struct paqm_sched_data *q,
 
 	if (!over || (flow->over && !moves && over != &q->flowq[flow->over]))
 		return NULL;
+	if (moves && over->gated && over->gated != flow->over) /* it waits for one queue only */
+		return &q->flowq[flow->over];
 	over->tag = flow->tag;
 	paqm_over_settle(q, flow, over);
 	if (!moves)
@@ -215,7 +217,7 @@ static noinline struct paqm_flowq *paqm_over_share(struct paqm_sched_data *q,
 	if (!over->gated || (s16)(flow->over_seq - over->gate) > 0)
 		over->gate = flow->over_seq;
 	q->over_gated += !over->gated;
-	over->gated = true;
+	over->gated = flow->over;
 	return over;
 }
 
@@ -227,6 +229,21 @@ static noinline void paqm_over_found(struct paqm_sched_data *q, const struct paq
 
 	over->host = host - q->hosts->host + 1;
 	host->over = over - q->flowq;
+}
+
+/*
+ * The queue of strangers for the next packet. Where most of them do not stay, one of those from the
+ * same address, by its hash: who joins does not wait behind a flood that is new again all the time.
+ * One with made-up addresses is in all of them. Those without a slot share the first.
+ */
+static struct paqm_flowq *paqm_strangers_of(struct paqm_sched_data *q, const struct paqm_flow *flow)
+{
+	u32 place = 0;
+
+	if (flow && paqm_newcomers_pass(q))
+		place = paqm_host_place(&paqm_flow_more(&q->flows, flow)->tuple, PAQM_SIDE_SOURCE,
+					q->rules.key);
+	return &q->flowq[PAQM_OVER_STRANGERS + place % (PAQM_OVER_OWN - PAQM_OVER_STRANGERS)];
 }
 
 /* Overflow queue for a packet beyond the fair rate; @flow may be NULL for strangers. */
@@ -245,20 +262,19 @@ static struct paqm_flowq *paqm_over_of(struct paqm_sched_data *q, struct paqm_fl
 	if (flow && flow->over && !moves) /* some of its packets wait there */
 		return &q->flowq[flow->over];
 	if (lane == PAQM_LANE_STRANGER || !(READ_ONCE(flow->every) & PAQM_KNOWN))
-		return &q->flowq[PAQM_OVER_STRANGERS];
+		return paqm_strangers_of(q, flow);
 	over = list_first_entry_or_null(&q->over_free, struct paqm_flowq, list);
 	if (over) {
 		list_del_init(&over->list);
 		over->codel = (struct codel_vars){};
-		over->gated = moves;
+		over->gated = moves ? flow->over : 0;
 		over->gate = flow->over_seq;
 		q->over_gated += moves;
 		over->host = 0;
 		if (unlikely(shares))
 			paqm_over_found(q, flow, over);
 	} else {
-		over = &q->flowq[PAQM_OVER_STRANGERS + 1 +
-				flow->tag % (PAQM_OVER_QUEUES - PAQM_OVER_STRANGERS - 1)];
+		over = &q->flowq[PAQM_OVER_OWN + flow->tag % (PAQM_OVER_QUEUES - PAQM_OVER_OWN)];
 	}
 	over->tag = flow->tag;
 	WRITE_ONCE(over->lost, 0);
@@ -297,7 +313,7 @@ static bool paqm_over_has_room(struct Qdisc *sch, const struct paqm_flowq *over,
 		return true;
 	if ((u64)over->backlog + len > READ_ONCE(q->over_limit))
 		return false;
-	if (over == &q->flowq[PAQM_OVER_STRANGERS] && paqm_newcomers_pass(q) &&
+	if (paqm_of_strangers(q, over) && paqm_newcomers_pass(q) &&
 	    over->backlog > READ_ONCE(q->over_limit) / 2 && paqm_owes(flow, now))
 		return false;
 	return r->memory <= memory / 2 || (u64)over->backlog * r->busy <= r->backlog;
@@ -317,8 +333,10 @@ static void paqm_over_append(struct Qdisc *sch, struct paqm_flowq *over, struct 
 		over->behind = paqm_common_out(q) + paqm_common_len(q);
 		q->over_behind = over->behind;
 	}
-	if (!over->head)
+	if (!over->head) {
 		over->since = paqm_bucket_clock(now);
+		q->strangers_busy += paqm_of_strangers(q, over);
+	}
 	paqm_drr_append(sch, PAQM_MEDIA, over, skb, now);
 	if (flow) {
 		WRITE_ONCE(flow->over, over - q->flowq);
@@ -345,7 +363,7 @@ int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct paqm_flow *flow,
 	struct paqm_flowq *over = paqm_over_of(q, flow, lane);
 
 	WRITE_ONCE(queue->beyond, queue->beyond + wire);
-	if (over == &q->flowq[PAQM_OVER_STRANGERS])
+	if (paqm_of_strangers(q, over))
 		paqm_count(&q->over_strangers);
 	if (flow && paqm_ecn(skb) != INET_ECN_NOT_ECT) {
 		struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);

@@ -51,6 +51,8 @@ void paqm_drr_purge(struct paqm_sched_data *q, enum paqm_class class)
 	if (class == PAQM_ELASTIC)
 		q->memory -= r->memory;
 	r->busy = 0;
+	if (class == PAQM_MEDIA)
+		q->strangers_busy = 0;
 	r->memory = 0;
 	WRITE_ONCE(r->qlen, 0);
 	WRITE_ONCE(r->backlog, 0);

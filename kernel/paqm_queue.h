@@ -14,19 +14,26 @@
 
 #define PAQM_OVER_QUEUES 1024 /* overflow queues; more flows share one by their hash */
 #define PAQM_BULK_QUEUES 1024 /* of the elastic class */
-#define PAQM_OVER_STRANGERS 1 /* that of flows not known yet; 0 is none */
+#define PAQM_OVER_STRANGERS 1 /* the first of those of flows not known yet; 0 is none */
+#define PAQM_OVER_OWN 17 /* the first of those of known flows */
 
 int paqm_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
 	      enum paqm_class class, u64 *counter, enum paqm_drop why);
 void paqm_free_list(struct paqm_sched_data *q, struct paqm_queue *queue);
 void paqm_drr_purge(struct paqm_sched_data *q, enum paqm_class class);
 
+/* Is this overflow queue one of those of flows that are not known yet? */
+static inline bool paqm_of_strangers(const struct paqm_sched_data *q, const struct paqm_flowq *over)
+{
+	return over < &q->flowq[PAQM_OVER_OWN];
+}
+
 /* A queue that is empty is not served any more; of a pool, other flows may have it. */
 static inline void paqm_drr_release(struct paqm_sched_data *q, struct paqm_round *r,
 				    struct paqm_flowq *fq)
 {
 	if (fq->gated) {
-		fq->gated = false;
+		fq->gated = 0;
 		q->over_gated--;
 	}
 	r->served -= fq->served;
@@ -115,8 +122,11 @@ static inline struct sk_buff *paqm_drr_pop(struct codel_vars *vars, void *data)
 		return NULL;
 	len = qdisc_pkt_len(skb);
 	fq->head = skb->next;
-	if (!fq->head)
+	if (!fq->head) {
 		WRITE_ONCE(r->busy, r->busy - 1);
+		if (ctx->class == PAQM_MEDIA)
+			q->strangers_busy -= paqm_of_strangers(q, fq);
+	}
 	skb_mark_not_on_list(skb);
 	fq->out++;
 	WRITE_ONCE(fq->backlog, fq->backlog - len);

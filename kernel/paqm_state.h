@@ -77,9 +77,9 @@ struct paqm_queue {
  * @served: it has its place in the round robin, if only to find that it is empty
  * @patient: its flow is too new to have been told: it needs time, not losses
  * @pooled: other flows may have it when it is empty
- * @gated: not served before the packets have left
+ * @gated: the queue of strangers whose packets leave before it is served, 0: none
  * @codel: its AQM; what it looks at while nothing waits for long is in the first cache line
- * @gate: that wait in the queue of strangers, up to this number
+ * @gate: they do up to this number
  * @host: place of the host in struct paqm_hosts whose flows share it, plus 1; 0: it is no host's
  * @behind: nor before so many have left the common queue: those in it when this one began, or
  *	when a flow joined those that share it
@@ -99,7 +99,7 @@ struct paqm_flowq {
 	bool served;
 	bool patient;
 	bool pooled;
-	bool gated;
+	u8 gated;
 	struct codel_vars codel;
 	u16 gate;
 	u16 host;
@@ -230,6 +230,7 @@ struct paqm_sched_data {
 	u32 over_part_new; /* that of strangers */
 	u32 over_limit; /* bytes of one */
 	u32 over_gated; /* queues that are not served yet */
+	u32 strangers_busy; /* queues of strangers that hold packets */
 	u32 over_behind; /* the greatest of their @behind */
 	u32 over_memory_limit;
 	u32 preview_seen; /* the @preview_from that @preview_due is for */

@@ -312,6 +312,22 @@ def hosts(wire: Wire) -> Iterator[Wire]:
             yield wire
 
 
+def test_who_joins_beside_ever_new_ports(hosts: Wire) -> None:
+    """He does not wait behind them, and loses nothing to them, if he has another address."""
+    hosts.queue("paqm bandwidth 4mbit feedback icmp")
+    with (Listener(hosts.b, 5004, 5005, 6000) as heard,
+          hosts.send("rtp", flows=2, rate=0.8e6, seconds=8),
+          hosts.send("rtp", source="10.1.0.11", flows=800, short=4, port=9000, rate=12e6,
+                     seconds=7)):
+        sleep(4)
+        within("they do not come to stay", hosts.stats.newcomers_stay, 0, 0.2)
+        hosts.send("rtp", source="10.1.0.12", port=6000, rate=0.7e6, seconds=2).wait()
+        check("conservation", hosts.conserved())
+    within("who joins loses nothing", heard.came[6000], 174, 176)
+    within("and waits at most so many us", heard.most[6000], 0, 20000)
+    in_order(heard)
+
+
 def crowd(wire: Wire, seconds: float) -> AbstractContextManager[None]:
     """Twenty flows of one host, each of a tenth of the link, beside one flow of another that would
     take all of it.
