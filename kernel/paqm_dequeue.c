@@ -55,8 +55,8 @@ int paqm_isolate_init(struct paqm_sched_data *q)
 
 		INIT_LIST_HEAD(&fq->list);
 		codel_vars_init(&fq->codel);
-		fq->pooled = i >= PAQM_OVER_OWN && i < PAQM_OVER_QUEUES;
-		if (fq->pooled)
+		fq->strangers = i < PAQM_OVER_OWN;
+		if (i >= PAQM_OVER_OWN && i < PAQM_OVER_QUEUES)
 			list_add_tail(&fq->list, &q->over_free);
 	}
 	return 0;
@@ -162,8 +162,8 @@ static __always_inline u32 paqm_drr_quantum(const struct paqm_sched_data *q, enu
 	const struct paqm_round *r = &q->drr[class];
 	u32 quantum = READ_ONCE(r->quantum);
 
-	if (class == PAQM_MEDIA && q->strangers_busy > 1 && q->strangers_busy < r->busy &&
-	    paqm_of_strangers(q, fq))
+	if (class == PAQM_MEDIA && unlikely(q->strangers_busy > 1) &&
+	    q->strangers_busy < r->busy && fq->strangers)
 		return max(quantum / q->strangers_busy, 1U);
 	return quantum;
 }

@@ -236,7 +236,8 @@ static noinline void paqm_over_found(struct paqm_sched_data *q, const struct paq
  * same address, by its hash: who joins does not wait behind a flood that is new again all the time.
  * One with made-up addresses is in all of them. Those without a slot share the first.
  */
-static struct paqm_flowq *paqm_strangers_of(struct paqm_sched_data *q, const struct paqm_flow *flow)
+static noinline struct paqm_flowq *paqm_strangers_of(struct paqm_sched_data *q,
+						     const struct paqm_flow *flow)
 {
 	u32 place = 0;
 
@@ -313,7 +314,7 @@ static bool paqm_over_has_room(struct Qdisc *sch, const struct paqm_flowq *over,
 		return true;
 	if ((u64)over->backlog + len > READ_ONCE(q->over_limit))
 		return false;
-	if (paqm_of_strangers(q, over) && paqm_newcomers_pass(q) &&
+	if (over->strangers && paqm_newcomers_pass(q) &&
 	    over->backlog > READ_ONCE(q->over_limit) / 2 && paqm_owes(flow, now))
 		return false;
 	return r->memory <= memory / 2 || (u64)over->backlog * r->busy <= r->backlog;
@@ -333,10 +334,8 @@ static void paqm_over_append(struct Qdisc *sch, struct paqm_flowq *over, struct 
 		over->behind = paqm_common_out(q) + paqm_common_len(q);
 		q->over_behind = over->behind;
 	}
-	if (!over->head) {
+	if (!over->head)
 		over->since = paqm_bucket_clock(now);
-		q->strangers_busy += paqm_of_strangers(q, over);
-	}
 	paqm_drr_append(sch, PAQM_MEDIA, over, skb, now);
 	if (flow) {
 		WRITE_ONCE(flow->over, over - q->flowq);
@@ -363,8 +362,10 @@ int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct paqm_flow *flow,
 	struct paqm_flowq *over = paqm_over_of(q, flow, lane);
 
 	WRITE_ONCE(queue->beyond, queue->beyond + wire);
-	if (paqm_of_strangers(q, over))
+	if (over->strangers) {
 		paqm_count(&q->over_strangers);
+		q->strangers_busy += !over->head;
+	}
 	if (flow && paqm_ecn(skb) != INET_ECN_NOT_ECT) {
 		struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
 
@@ -372,6 +373,7 @@ int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct paqm_flow *flow,
 	}
 	if (!paqm_over_has_room(sch, over, flow, len, now, to_free)) {
 		WRITE_ONCE(over->lost, over->lost + 1);
+		q->strangers_busy -= over->strangers && !over->head;
 		if (unlikely(over->host))
 			paqm_over_settle(q, flow, over);
 		if (list_empty(&over->list)) /* it was taken for this packet */

@@ -22,13 +22,7 @@ int paqm_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
 void paqm_free_list(struct paqm_sched_data *q, struct paqm_queue *queue);
 void paqm_drr_purge(struct paqm_sched_data *q, enum paqm_class class);
 
-/* Is this overflow queue one of those of flows that are not known yet? */
-static inline bool paqm_of_strangers(const struct paqm_sched_data *q, const struct paqm_flowq *over)
-{
-	return over < &q->flowq[PAQM_OVER_OWN];
-}
-
-/* A queue that is empty is not served any more; of a pool, other flows may have it. */
+/* A queue that is empty is not served any more; other flows may have one of a known flow. */
 static inline void paqm_drr_release(struct paqm_sched_data *q, struct paqm_round *r,
 				    struct paqm_flowq *fq)
 {
@@ -38,7 +32,7 @@ static inline void paqm_drr_release(struct paqm_sched_data *q, struct paqm_round
 	}
 	r->served -= fq->served;
 	fq->served = false;
-	if (fq->pooled)
+	if (r == &q->drr[PAQM_MEDIA] && !fq->strangers)
 		list_move_tail(&fq->list, &q->over_free);
 	else
 		list_del_init(&fq->list);
@@ -124,8 +118,7 @@ static inline struct sk_buff *paqm_drr_pop(struct codel_vars *vars, void *data)
 	fq->head = skb->next;
 	if (!fq->head) {
 		WRITE_ONCE(r->busy, r->busy - 1);
-		if (ctx->class == PAQM_MEDIA)
-			q->strangers_busy -= paqm_of_strangers(q, fq);
+		q->strangers_busy -= fq->strangers;
 	}
 	skb_mark_not_on_list(skb);
 	fq->out++;

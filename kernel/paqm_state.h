@@ -76,7 +76,7 @@ struct paqm_queue {
  * @out: packets that left, the same
  * @served: it has its place in the round robin, if only to find that it is empty
  * @patient: its flow is too new to have been told: it needs time, not losses
- * @pooled: other flows may have it when it is empty
+ * @strangers: it is for flows that are not known yet
  * @gated: the queue of strangers whose packets leave before it is served, 0: none
  * @codel: its AQM; what it looks at while nothing waits for long is in the first cache line
  * @gate: they do up to this number
@@ -98,7 +98,7 @@ struct paqm_flowq {
 	u16 out;
 	bool served;
 	bool patient;
-	bool pooled;
+	bool strangers;
 	u8 gated;
 	struct codel_vars codel;
 	u16 gate;
