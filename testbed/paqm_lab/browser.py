@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paqm_lab import analysis, cache, checks, markdown, metrics, picturefigures, run, scenario
+from paqm_lab.errors import LabError
 from paqm_lab.rundata import Run
 from paqm_lab.traffic import read_traffic
 
@@ -141,8 +142,13 @@ def result(out: Path, name: str) -> Json:
     return dict(told)
 
 
-def landed(told: Json) -> Json:
-    """The part that docs/results keeps."""
+def landed(told: Json, name: str) -> Json:
+    """The part that docs/results keeps: of all variants, or it would lose what is there."""
+    there = {row["name"] for row in told["rows"]}
+    all_names = [variant["name"] for variant in scenario.load(name).variants]
+    missing = [one for one in all_names if one not in there]
+    if missing:
+        raise LabError(f"no run of {', '.join(missing)}; run all variants into one directory first")
     kept = {key: told[key] for key in KEPT if key in told}
     return {"format": FORMAT} | kept | {"rows": told["rows"], "checks": told["checks"]}
 
@@ -201,7 +207,7 @@ def main() -> int:
         run.run_scenario(chosen, options, say)
     told = result(out, name)
     if args.docs:
-        landed_at(args.browser).write_text(json.dumps(landed(told), indent=1) + "\n")
+        landed_at(args.browser).write_text(json.dumps(landed(told, name), indent=1) + "\n")
         print("\n".join(table(told)))
         return 0
     print("\n".join(table(told)))

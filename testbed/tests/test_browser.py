@@ -63,6 +63,14 @@ def test_every_target_can_be_missed() -> None:
     assert failed({"webrtc_freezes": None}) == {"webrtc_freezes"}
 
 
+def test_figures_of_some_variants_are_not_landed() -> None:
+    rows = [ROW | {"name": name} for name in ("paqm", "fq_codel", "paqm-without")]
+    told: Json = {"rows": rows, "checks": [], "seed": 1}
+    assert browser.landed(told, "chromium-paqm")["rows"] == rows
+    with pytest.raises(LabError, match="no run of paqm-without; run all"):
+        browser.landed(told | {"rows": rows[:2]}, "chromium-paqm")
+
+
 RIVALS = cache.TESTBED / "rivals"
 needs_node = pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
 
