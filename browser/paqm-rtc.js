@@ -8,9 +8,9 @@
  *	follower.stop();
  *
  * Advice is for all packets of a 5-tuple, headers included; libwebrtc's maxBitrate is what its encoder
- * makes, without. What video may have is set there; sound is left alone. The
- * browser's congestion control goes on below that, and alone when advice expires. Rates are in
- * bit/s, times in ms. docs/browser.md
+ * makes, without. What video may have is set there; sound is left alone. The browser's congestion
+ * control goes on below that, and alone when advice expires. Rates are in bit/s, times in ms.
+ * docs/browser.md
  */
 
 const EVERY = 1000; // between two looks at the statistics
@@ -51,6 +51,9 @@ const ROOM = 5000; // until a flow is asked for again that others left no room f
 const HELD = 3000; // that advice outlives its way if paqmd says nothing about the new one
 const LEAST = 30e3; // of an encoding: libwebrtc sends no less
 const HD = 2.5e6; // what simulcast wants for 1280x720 (libwebrtc: simulcast.cc)
+
+/** What the page lets a sender have, all layers. */
+const most = ({ wants }) => wants.reduce((sum, one) => sum + (one.most ?? Infinity), 0);
 
 /** Max-min fair parts of a total, none above what it wants. */
 export function share(total, wants) {
@@ -328,11 +331,8 @@ export class Follower {
     }
     const seen = new Set(found.filter((c) => c.rtp.length).map((c) => {
       const key = c.wrong || JSON.stringify(c.tuple);
-      let flow = this.flows.get(c.transport);
-      if (!flow) {
-        flow = new Flow(c.transport);
-        this.flows.set(c.transport, flow);
-      }
+      const flow = this.flows.get(c.transport) ?? new Flow(c.transport);
+      this.flows.set(c.transport, flow);
       // new, more streams, or ICE has chosen another way
       if (flow.key !== key || this.now() >= flow.again) {
         if (flow.id) {
@@ -452,8 +452,9 @@ export class Follower {
   }
 
   /**
-   * Where libwebrtc's estimate is below what is advised, and was higher before: makes it look for
-   * more. In the beginning it does so by itself, and what was never higher may be a limit of the page.
+   * Where libwebrtc's estimate is below what is advised and what the page allows, and was higher
+   * before: makes it look for more. In the beginning it does so by itself, and what was never
+   * higher may be a limit of the page.
    */
   lift(flow) {
     const now = this.now();
@@ -464,8 +465,10 @@ export class Follower {
       }
       return;
     }
-    const less = flow.estimate < MUCH * Math.min(flow.rate, flow.best);
-    if (flow.rate && flow.estimate && !flow.dip && now > flow.lifted + AGAIN && less) {
+    const page = () => flow.other
+      + this.video(flow).reduce((sum, one) => sum + most(this.known(one)), 0) / TAKES;
+    if (flow.rate && flow.estimate && !flow.dip && now > flow.lifted + AGAIN
+      && flow.estimate < MUCH * Math.min(flow.rate, flow.best, page())) {
       flow.lifted = now;
       flow.dip = now + LIFT;
       flow.depth = LOW * flow.estimate;
@@ -495,8 +498,7 @@ export class Follower {
   /** Gives each of them its part; when there is none any more, those as well that are muted. */
   apply(flow) {
     const video = this.video(flow).map((sender) => this.known(sender));
-    const parts = share(flow.cap, video.map(({ wants }) => (
-      wants.reduce((sum, { most }) => sum + (most ?? Infinity), 0))));
+    const parts = share(flow.cap, video.map(most));
     const muted = flow.cap ? [] : [...this.senders.values()].filter((one) => (
       one.flow === flow && one.cap !== 0 && !video.includes(one)));
     [...video, ...muted].forEach((one, i) => {

@@ -226,6 +226,19 @@ test('an estimate that was never higher is left alone', async () => {
   assert.ok(!pc.sets.some(({ rates: [rate] }) => rate === LOW * 1e6));
 });
 
+test('nor is one that is enough for what the page allows itself', async () => {
+  for (const [estimate, lifted] of [[2e6, false], [1.2e6, true]]) {
+    const { clock, pc, advise } = await call(
+      [{ active: true, maxBitrate: 2.5e6 }], { estimate: 6e6, bps: 2.6e6 });
+    advise(7.5e6);
+    await clock.pass(3000);
+    Object.assign(pc, { estimate, bps: estimate });
+    await clock.pass(60000);
+    const low = pc.sets.some(({ rates: [rate] }) => rate === LOW * estimate);
+    assert.equal(low, lifted, `${estimate}`);
+  }
+});
+
 test('a lift takes no longer than libwebrtc needs', async () => {
   const { clock, pc, advise, cap } = await call([{ active: true }], { estimate: 2e6, bps: 2e6 });
   advise(2e6);
