@@ -25,11 +25,6 @@ from paqm_lab.sfu_case import DURATION, JUDGED, PAIRS, SYSTEMS, TCP_FROM, TCP_UN
 
 Json = dict[str, Any]
 
-SOURCES = ("connectors/pion/*.go", "connectors/share/*.go", "connectors/media/*.go",
-           "connectors/cmd/paqm-sfu-*/*.go", "connectors/go.*", "clients/go/*.go",
-           "connectors/cmd/paqm-janus/*.go", "connectors/tests/janus/*",
-           "connectors/livekit/*.go", "connectors/livekit/go.*",
-           "connectors/livekit/cmd/*/*.go", "connectors/tests/livekit.yaml")
 MORE = ("sfu", "sfu_case", "sfu_layers", "multi/case", "multi/guest", "multi/main",
         "multi/netscenario")  # fmt: skip
 END = 0.5  # s before the end from which packets sent need not have come
@@ -133,9 +128,8 @@ def run_point(
 
 def point(system: str, seed: int) -> suite.Point:
     """The run of a system, and which programs it is of."""
-    sources = sorted(path for pattern in SOURCES for path in cache.REPO.glob(pattern))
     data = sfu_case.scenario(system)
-    data["title"] += f" (programs {cache.digest(*[path.read_bytes() for path in sources])})"
+    data["title"] += f" (programs {sfu_case.sources()})"
     return suite.Point("sfu", system, seed, data)
 
 
@@ -200,7 +194,7 @@ def main(args: argparse.Namespace) -> int:
             raise LabError(f'there is no system "{name}"; there are {", ".join(SYSTEMS)}')
     failed: list[str] = []
     if not (args.judge or args.docs):
-        sfu_case.programs()
+        sfu_case.programs(systems)
         points = [point(name, args.seed) for name in systems]
         if args.again:
             for one in points:

@@ -27,7 +27,16 @@ DURATION = 40.0
 JUDGED = 8.0  # s: viewers have joined, layers have risen
 UPLINK = "20mbit"
 HTTP, MEDIA = 8080, 7000
-PROGRAMS = ("paqm-sfu-pion", "paqm-livekit", "paqm-janus", "paqm-sfu-load")
+# Programs of a server's systems, besides those of viewers.
+PROGRAMS = {"pion": "paqm-sfu-pion", "livekit": "paqm-livekit", "janus": "paqm-janus"}
+LOAD = "paqm-sfu-load"
+# What programs are built from, and what they read.
+SOURCES = ("connectors/pion/*.go", "connectors/share/*.go", "connectors/media/*.go",
+           "connectors/cmd/paqm-sfu-*/*.go", "connectors/go.*", "clients/go/*.go",
+           "connectors/cmd/paqm-janus/*.go", "connectors/tests/janus/*",
+           "connectors/livekit/*.go", "connectors/livekit/go.*",
+           "connectors/livekit/cmd/*/*.go", "connectors/tests/livekit.yaml")
+STAMP = "sources"  # beside programs: what they were built from
 KEY, SECRET = "key", "0123456789abcdef0123456789abcdef"  # LiveKit wants a long one
 LIVEKIT_LAYERS = "l1,l3,l5"  # it takes three
 LIVEKIT = cache.REPO / "connectors" / "tests" / "livekit.yaml"
@@ -91,13 +100,28 @@ def scenario(system: str) -> Json:
     }  # fmt: skip
 
 
-def programs() -> Path:
+def sources() -> str:
+    """A name for what programs are built from; connectors/build.sh leaves it beside them."""
+    found = sorted(path for pattern in SOURCES for path in cache.REPO.glob(pattern))
+    return cache.digest(*[path.read_bytes() for path in found])
+
+
+def home() -> Path:
     """Where make connectors leaves them."""
-    where = cache.cache_dir() / "connectors"
-    for name in PROGRAMS:
-        if not (where / name).exists():
-            raise LabError(f"{name} is not built; run make connectors")
-    return where
+    return cache.cache_dir() / "connectors"
+
+
+def programs(systems: list[str]) -> None:
+    """Refuses before the first guest boots when programs are missing, or are of other sources: all
+    clones of a user have one cache, and a result is kept by what it says to be of."""
+    needed = {PROGRAMS[SYSTEMS[name].server] for name in systems} | {LOAD}
+    for name in sorted(needed):
+        if not (home() / name).exists():
+            raise LabError(f"{name} is not built; run make connectors, or pick with --systems "
+                           "those that do without it")  # fmt: skip
+    stamp = home() / STAMP
+    if not stamp.exists() or stamp.read_text().strip() != sources():
+        raise LabError(f"the programs in {home()} are not of these sources; run make connectors")
 
 
 def server(system: System, where: Path, ip: str) -> list[str]:
@@ -133,7 +157,7 @@ def case(data: Json, seed: int, layers: Path) -> Case:
     made = SfuCase(**{one.name: getattr(plain, one.name) for one in fields(Case)})
     made.add_flows(Path(lab.BUILD) / "lab" / "spec_traffic", Path(lab.BUILD), None, seed)
     made.add_daemon("S", Path(lab.BUILD))
-    where, ip = programs(), made.net.address("S")
+    where, ip = home(), made.net.address("S")
     # One processor for Go: how its threads take turns is then up to the guest's kernel alone.
     go = ["env", "GOMAXPROCS=1"]
     made.program("sfu", "S", *go, *server(system, where, ip), start=0, lasts=True)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from paqm_lab import sfu, sfu_case, sfu_docs, sfu_layers
+from paqm_lab.errors import LabError
 from paqm_lab.multi import netscenario
 
 
@@ -68,6 +69,26 @@ def test_checks(ours: dict[str, Any], theirs: dict[str, Any], good: bool) -> Non
     rows = sfu.judge({"paqm": FIGURES | ours, "fq_codel-own": FIGURES | theirs}, 1)
     assert len(rows) == 4 and all(row["pass"] for row in rows) == good
     assert sfu.judge({"paqm": FIGURES | ours}, 1) == [], "nothing to compare with"
+
+
+def test_programs_of_other_sources_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A result says which sources it is of, and is kept by that."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    home = sfu_case.home()
+    home.mkdir()
+    for name in ("paqm-sfu-pion", "paqm-sfu-load"):
+        (home / name).touch()
+    with pytest.raises(LabError, match="not of these sources"):
+        sfu_case.programs(["paqm"])
+    (home / sfu_case.STAMP).write_text(f"{sfu_case.sources()}\n")
+    sfu_case.programs(["paqm", "fq_codel-own"])  # without those of other servers
+    with pytest.raises(LabError, match="paqm-livekit is not built"):
+        sfu_case.programs(["paqm", "livekit"])
+    monkeypatch.setattr(sfu_case, "SOURCES", sfu_case.SOURCES[:-1])
+    with pytest.raises(LabError, match="not of these sources"):
+        sfu_case.programs(["paqm"])
 
 
 def test_page_is_of_the_landed_figures() -> None:
