@@ -35,6 +35,8 @@ const LIFT = 2500;
 const LOW = 0.25;
 const OFTEN = 100; // between two looks meanwhile
 const AGAIN = 8000; // between two of these
+const LOST = 0.02; // of the packets, or more: libwebrtc's estimate is held by that for a while, and
+const CALM = 5000; // it looks for nothing meanwhile
 const SLACK = 1.03; // times the rate: what is sent beyond that is owed,
 const OWED = 1500; // made up for in so long,
 const OWES = 500; // and worth so long of the rate at most: never more than a third is taken away
@@ -108,6 +110,7 @@ export function connections(report) {
     const host = local.candidateType === 'host';
     return {
       transport: pair.transportId, pair, rtp,
+      lost: Math.max(0, ...rtp.map((s) => report.get(s.remoteId)?.fractionLost ?? 0)),
       wrong: local.protocol !== 'udp' ? 'not UDP' : local.candidateType === 'relay' ? 'TURN relay'
         : ip.test(remote.address ?? '') ? '' : 'the browser hides the address of the peer',
       tuple: {
@@ -128,11 +131,9 @@ export function sent({ pair, rtp, tuple }) {
   const whole = (list) => list.reduce((sum, s) => sum + (s.bytesSent ?? 0)
     + (s.headerBytesSent ?? 0) + (s.packetsSent ?? 0) * (low + 10), 0); // SRTP's tag
   const video = whole(rtp.filter((s) => s.kind === 'video'));
-  return {
-    all: pair.packetsSent === undefined // Firefox
-      ? whole(rtp) : pair.bytesSent + pair.packetsSent * low,
-    video,
-  };
+  const all = pair.packetsSent === undefined // Firefox
+    ? whole(rtp) : pair.bytesSent + pair.packetsSent * low;
+  return { all, video };
 }
 
 /** Makes an encoding what the page has asked for, within its part; 0: it is paused, undefined: all. */
@@ -158,7 +159,7 @@ class Flow {
       cap: 0, raised: 0, timer: 0, // what video has of it
       dip: 0, depth: 0, // until when it has less, and how much at most
       estimate: 0, best: 0, lifted: -Infinity, // libwebrtc's, the most so far, last lifted
-      lifting: false,
+      lifting: false, hit: -Infinity, // since when fewer are lost
       unused: 0, seen: null, // bits that libwebrtc could have sent and has not, as it counts
       other: 0, trim: TAKES, sum: 0, since: 0, last: null, bps: 0, // how much that is
       owed: 0, // bits beyond the rate
@@ -353,6 +354,7 @@ export class Follower {
       const counters = sent(c);
       const last = flow.last?.now;
       flow.account(c.pair.availableOutgoingBitrate ?? 0, counters, this.now()); // not in Firefox
+      flow.hit = c.lost > LOST ? this.now() : flow.hit;
       const bps = Math.round(flow.measure(counters, this.now()));
       if (last !== undefined && flow.last.now !== last) { // the first look has nothing to tell
         this.send({ op: 'sent', flow: flow.id, bps, limit: this.limit(flow, bps) });
@@ -372,10 +374,8 @@ export class Follower {
   /** Who limits the flow now. */
   limit(flow, bps) {
     const of = flow.rtp.find((s) => s.kind === 'video')?.qualityLimitationReason;
-    if (flow.rate && bps > 0.85 * flow.rate) {
-      return 'router';
-    }
-    return of === 'cpu' ? 'cpu' : of === 'bandwidth' ? 'congestion control' : 'sender';
+    return flow.rate && bps > 0.85 * flow.rate ? 'router'
+      : of === 'cpu' ? 'cpu' : of === 'bandwidth' ? 'congestion control' : 'sender';
   }
 
   /** A message of paqm-native-host. */
@@ -467,8 +467,8 @@ export class Follower {
     }
     const page = () => flow.other
       + this.video(flow).reduce((sum, one) => sum + most(this.known(one)), 0) / TAKES;
-    if (flow.rate && flow.estimate && !flow.dip && now > flow.lifted + AGAIN
-      && flow.estimate < MUCH * Math.min(flow.rate, flow.best, page())) {
+    const calm = flow.rate && !flow.dip && now > flow.lifted + AGAIN && now > flow.hit + CALM;
+    if (calm && flow.estimate && flow.estimate < MUCH * Math.min(flow.rate, flow.best, page())) {
       flow.lifted = now;
       flow.dip = now + LIFT;
       flow.depth = LOW * flow.estimate;

@@ -2,6 +2,8 @@
 // For tests of the module: time that passes only when told to, and a peer connection as the module
 // sees one, whose statistics are those that Chromium 156 gave for a call.
 
+import { Follower } from '../paqm-rtc.js';
+
 export class Clock {
   constructor() {
     Object.assign(this, { now: 0, due: new Map(), next: 1 });
@@ -37,7 +39,7 @@ export class Peer {
     Object.assign(this, {
       clock, encodings, connectionState: 'connected', bps: 1e6, estimate: 5e6, sound: 0, sets: [],
       remote: '10.4.0.2', protocol: 'udp', type: 'host', bytes: 0, packets: 0, soundBytes: 0,
-      soundPackets: 0, at: 0, late: 0, fail: 0, told: 0,
+      soundPackets: 0, at: 0, late: 0, fail: 0, told: 0, lost: 0,
       given: 0, target: 0, // a part of what is allowed goes to the encoder, as of the last setting
     });
     this.sender = {
@@ -94,11 +96,14 @@ export class Peer {
       { type: 'remote-candidate', id: 'R', address: this.remote, port: 33314, protocol: 'udp' },
       {
         type: 'outbound-rtp', id: 'V', kind: 'video', transportId: 'T01', mid: '0', ssrc: 7,
-        rtxSsrc: 8, packetsSent: this.packets, bytesSent: this.packets * 938,
+        rtxSsrc: 8, remoteId: 'RV', packetsSent: this.packets, bytesSent: this.packets * 938,
         headerBytesSent: this.packets * 24, retransmittedBytesSent: 0,
         qualityLimitationReason: 'none', ...(this.given ? { targetBitrate: this.target } : {}),
       },
     ];
+    if (this.lost) {
+      stats.push({ type: 'remote-inbound-rtp', id: 'RV', kind: 'video', fractionLost: this.lost });
+    }
     if (this.sound) {
       stats.push({
         type: 'outbound-rtp', id: 'A', kind: 'audio', transportId: 'T01', mid: '1', ssrc: 9,
@@ -108,4 +113,18 @@ export class Peer {
     }
     return new Map(stats.map((one) => [one.id, one]));
   }
+}
+
+/** A follower of a call, what it told, and its newest cap. */
+export async function call(encodings, change = {}) {
+  const clock = new Clock();
+  const pc = Object.assign(new Peer(clock, encodings), change);
+  const told = [];
+  const follower = new Follower(pc, (message) => told.push(message), () => clock.now);
+  await clock.pass(2100);
+  const advise = (rate, cause = 'erf') => {
+    const { flow } = told.findLast(({ op }) => op === 'add');
+    follower.receive({ event: 'advice', flow, rate_bps: rate, cause });
+  };
+  return { clock, pc, told, follower, advise, cap: () => pc.encodings[0].maxBitrate };
 }
