@@ -38,6 +38,7 @@
 #	make gst-checks		GStreamer pipelines as webrtcsink's: advice beside Google congestion
 #				control (needs cargo: out/gst-checks)
 #	make browser		Chromium with the extension beside Chromium without (slow: out/browser)
+#	make browser-page	the same where the page limits itself (slow: out/browser-page)
 #	make firefox		the same of Firefox (slow: out/firefox)
 #	make sfu		a conference server: 50 viewers behind an uplink, TCP beside them
 #				(slow: out/sfu)
@@ -199,6 +200,10 @@ gst-checks: setup gcc-element
 .PHONY: browser
 browser: setup
 	@$(LAB) browser chromium --out out/browser
+
+.PHONY: browser-page
+browser-page: setup
+	@$(LAB) browser chromium-page --out out/browser-page
 
 .PHONY: firefox
 firefox: setup

@@ -27,7 +27,11 @@ F64 = npt.NDArray[np.float64]
 
 RESULTS = cache.REPO / "docs" / "results"
 # Of each browser: its scenario, and the name of its figures there and below out/.
-CASES = {"chromium": ("chromium-paqm", "browser"), "firefox": ("firefox-paqm", "firefox")}
+CASES = {
+    "chromium": ("chromium-paqm", "browser"),
+    "chromium-page": ("chromium-page", "browser-page"),
+    "firefox": ("firefox-paqm", "firefox"),
+}
 FORMAT = 1
 STREAM, JUDGED = "a", "paqm"
 WINDOW = 0.5  # s of the rate by which a change counts as followed

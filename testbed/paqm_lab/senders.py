@@ -197,13 +197,15 @@ def _libwebrtc(flow: Json, config: Json, home: Path) -> Plan:
 
 
 def _browser(
-    which: str, to: str = "", trials: str = "", steps: str = "", advised: bool = False
+    which: str, to: str = "", trials: str = "", steps: str = "", advised: bool = False,
+    limit: str = "answer",
 ) -> Planner:
     """A browser of rivals/browser/browsers.js that calls another, or one of its kind.
 
     @trials: field trials of its WebRTC
     @steps: what the page itself allows its video
     @advised: its sender has the extension of this project, and paqmd beside it
+    @limit: what holds rate_max: the answer, as with the other rival, or the page by maxBitrate
     """
 
     def plan(flow: Json, config: Json, home: Path) -> Plan:
@@ -216,7 +218,7 @@ def _browser(
         receive += ["--output", str(home / "recv" / "decoded.y4m"), "--bind", flow["to"]]
         receive += ["--duration", str(length + LEAD + TAIL)]
         send = ["node", str(PAGE / "send.js"), *same, "--log", str(home / "send")]
-        send += ["--browser", which, "--allow", steps]
+        send += ["--browser", which, "--allow", steps, "--limit", limit]
         send += ["--clip", config["clip_file"], "--start-frame", str(flow["start_frame"])]
         send += ["--fps", str(config["clip"]["fps"]), "--rate-max", str(flow["rate_max"])]
         send += ["--bind", flow["address"], "--duration", str(length)]
@@ -266,6 +268,13 @@ SENDERS = {
     ),
     "chromium-paqm": Sender(
         "VP8 (libvpx)", _browser("chromium-full", advised=True), one_size=True, extra="browser"
+    ),
+    "chromium-page": Sender(
+        "VP8 (libvpx)", _browser("chromium-full", limit="page"), one_size=True, extra="browser"
+    ),
+    "chromium-page-paqm": Sender(
+        "VP8 (libvpx)", _browser("chromium-full", advised=True, limit="page"), one_size=True,
+        extra="browser",
     ),
     "chromium-steps": Sender(
         "VP8 (libvpx)", _browser("chromium-shell", steps=STEPS), one_size=True, extra="firefox"

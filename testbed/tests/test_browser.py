@@ -81,6 +81,7 @@ needs_node = pytest.mark.skipif(not shutil.which("node"), reason="node is not in
     (["--browser", "toString"], "--browser: expected one of"),
     (["--browser", "firefox", "--allow", "5"], '--allow: "" is not a rate'),
     (["--browser", "firefox", "--allow", "x:1mbit"], '--allow: "x" is not a positive number'),
+    (["--browser", "firefox", "--limit", "none"], "--limit: expected answer or page"),
     ([], "--browser is missing"),
 ])  # fmt: skip
 def test_options_that_cannot_be_meant_are_refused(words: list[str], told: str) -> None:

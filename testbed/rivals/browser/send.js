@@ -26,6 +26,15 @@ const OPTIONS = {
     }),
     fallback: [], help: 'S:BPS,..., what the page itself allows its video, from then on',
   },
+  limit: {
+    parse: (text) => {
+      if (!['answer', 'page'].includes(text)) {
+        throw new Error('expected answer or page');
+      }
+      return text;
+    },
+    fallback: 'answer', help: 'answer (by its lines) or page (by maxBitrate): what holds --rate-max',
+  },
   ...CHOICE,
   signal: { parse: cli.parseText, required: true, help: 'DIR for offer and answer' },
   log: { parse: cli.parseText, required: true, help: 'DIR for stats.jsonl and captured.csv' },
@@ -68,9 +77,13 @@ async function run(stop) {
     await browser.open();
     pc = new Peer(browser);
     await browser.call('camera', reader.width, reader.height, fps);
+    const answer = options.limit === 'answer';
+    if (!answer) {
+      await browser.call('allow', options['rate-max']);
+    }
     const accepted = await call(pc, {
-      dir: options.signal, address: options.bind, maxBps: options['rate-max'], wait: options.wait,
-      stop,
+      dir: options.signal, address: options.bind, maxBps: answer ? options['rate-max'] : 0,
+      wait: options.wait, stop,
     });
     if (!accepted) {
       throw new cli.RunError('stopped by a signal before the other side answered');

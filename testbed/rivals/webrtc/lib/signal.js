@@ -103,7 +103,7 @@ function offerId(sdp) {
   return match ? match[1] : '';
 }
 
-/** Sender's half. Resolves when the answer is in force; false if told to stop before. */
+/** Sender's half. Resolves when the answer is in force; false if told to stop before. maxBps 0: as it came. */
 async function call(pc, { dir, address, maxBps, wait, stop }) {
   clear(dir);
   const sdp = await describe(pc, await pc.createOffer(), address, stop);
@@ -124,7 +124,8 @@ async function call(pc, { dir, address, maxBps, wait, stop }) {
   if (!answer) {
     return false;
   }
-  await pc.setRemoteDescription({ type: 'answer', sdp: limitRate(answer.sdp, maxBps) });
+  const sdpInForce = maxBps ? limitRate(answer.sdp, maxBps) : answer.sdp;
+  await pc.setRemoteDescription({ type: 'answer', sdp: sdpInForce });
   return true;
 }
 
