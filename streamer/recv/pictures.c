@@ -11,8 +11,9 @@
 #include "streamer/recv/state.h"
 #include "streamer/rtp/wire.h"
 
-#define BARREN_MS 5000	  /* in which packets come, and no picture */
-#define BARREN_PACKETS 30 /* it may be the machine that is slow */
+#define BARREN_MS 5000	      /* in which packets come, and no picture */
+#define BARREN_PACKETS 30     /* it may be the machine that is slow */
+#define BACK_MAX (10 * 90000) /* of RTP time stamps; pictures are coded in another order */
 
 /*
  * Carry the RTP time stamp through the decoder as presentation time: nothing
@@ -23,6 +24,7 @@ static GstPadProbeReturn on_depay(GstPad *pad, GstPadProbeInfo *info, gpointer d
 	GstBuffer *buf = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
 	GstRTPBuffer rtp = GST_RTP_BUFFER_INIT;
 	struct receiver *r = data;
+	guint32 ts;
 
 	(void)pad;
 	info->data = buf;
@@ -34,10 +36,12 @@ static GstPadProbeReturn on_depay(GstPad *pad, GstPadProbeInfo *info, gpointer d
 		gst_rtp_buffer_unmap(&rtp);
 		return GST_PAD_PROBE_DROP;
 	}
-	if (!r->have_ext) /* of another stream: time goes on forward */
-		r->rtp_ext = ((r->rtp_ext >> 32) + 1) << 32 | gst_rtp_buffer_get_timestamp(&rtp);
+	ts = gst_rtp_buffer_get_timestamp(&rtp);
+	/* of another stream, or a sender that was begun anew: time goes on forward */
+	if (!r->have_ext || (gint32)(ts - (guint32)r->rtp_ext) < -BACK_MAX)
+		r->rtp_ext = ((r->rtp_ext >> 32) + 1) << 32 | ts;
 	else
-		gst_rtp_buffer_ext_timestamp(&r->rtp_ext, gst_rtp_buffer_get_timestamp(&rtp));
+		gst_rtp_buffer_ext_timestamp(&r->rtp_ext, ts);
 	r->have_ext = TRUE;
 	gst_rtp_buffer_unmap(&rtp);
 	GST_BUFFER_PTS(buf) = gst_util_uint64_scale(r->rtp_ext, GST_SECOND, 90000);

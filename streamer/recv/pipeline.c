@@ -12,6 +12,14 @@
 #define WAIT_MIN_MS 60
 #define WAIT_MAX_MS 500
 
+/*
+ * How far back a number is late, and how far ahead others are lost; beyond that the sender was
+ * begun anew. rtpbin counts in ms at the packet rate, which it tells from time stamps: parts of a
+ * picture are a tick apart (split.h), so it takes them for about 80,000 packets in a second.
+ */
+#define PARTS_BACK_MS 6	  /* some 500 packets: WAIT_MAX_MS at 10 Mbit/s */
+#define PARTS_AHEAD_MS 40 /* some 3000: RFC 3550 section A.1 */
+
 /* A stream that nobody wants must not stop the others, as one without an end would. */
 static void ignore(struct receiver *r, GstPad *pad)
 {
@@ -101,6 +109,9 @@ static gboolean add_rtpbin(struct receiver *r, GError **error)
 		return FALSE;
 	}
 	gst_util_set_object_arg(G_OBJECT(bin), "rtp-profile", "avpf");
+	if (r->interlace)
+		g_object_set(bin, "max-misorder-time", PARTS_BACK_MS, "max-dropout-time",
+			     PARTS_AHEAD_MS, NULL);
 	gst_bin_add(GST_BIN(r->pipeline), bin);
 	r->inbound = inbound_new(bin, 0, &wait);
 	g_signal_connect(bin, "pad-added", G_CALLBACK(on_pad_added), r);

@@ -237,7 +237,16 @@ static void mark_lost(struct weave *w, guint32 ts)
 			w->lane[k].intact = FALSE;
 }
 
-/* Another stream is played from here on: what came before is of no use to it. */
+/*
+ * Another stream, or the same from a sender that was begun anew, with numbers or times of before.
+ * What is late or comes twice has not got past the jitter buffer.
+ */
+static gboolean begins_anew(const struct weave *w, guint32 ssrc, guint16 seq, guint32 ts)
+{
+	return ssrc != w->ssrc || (gint16)(seq - w->seq) < 0 || (gint32)(ts - w->ts) < -JUMP_MAX;
+}
+
+/* What came before is of no use to what comes from here on. */
 static void restart(struct weave *w, guint16 seq, guint32 ts)
 {
 	for (int k = 0; k < w->phases; k++)
@@ -273,11 +282,11 @@ static void take(struct weave *w, GstRTPBuffer *rtp)
 
 	if (gst_rtp_buffer_get_payload_type(rtp) != VIDEO_PT || phase >= (guint)w->phases)
 		return;
-	if (w->begun && gst_rtp_buffer_get_ssrc(rtp) != w->ssrc)
+	if (w->begun && begins_anew(w, gst_rtp_buffer_get_ssrc(rtp), seq, ts))
 		restart(w, seq, ts);
 	w->ssrc = gst_rtp_buffer_get_ssrc(rtp);
-	if (w->begun && (gint16)(seq - w->seq) <= 0)
-		return; /* twice, or late */
+	if (w->begun && seq == w->seq)
+		return;
 	if (w->begun && seq != (guint16)(w->seq + 1))
 		mark_lost(w, ts);
 	else if (w->begun && base_of(ts) != base_of(w->ts) &&
