@@ -15,12 +15,14 @@
 #define NTP_EPOCH_S 2208988800ULL /* 1970, in seconds since 1900 */
 #define TWCC_FMT 15
 
-/* Before the first report of the sender: it is a port above the media's. */
-static void guess_peer(struct receiver *r, GstBuffer *buf)
+/* Before the first report of the sender, or of where it is now: it is a port above the media's. */
+static void guess_peer(struct receiver *r, GstBuffer *buf, gboolean moved)
 {
 	GstNetAddressMeta *meta = gst_buffer_get_net_address_meta(buf);
 
 	g_mutex_lock(&r->lock);
+	if (moved)
+		g_clear_object(&r->peer);
 	if (meta && !r->peer && G_IS_INET_SOCKET_ADDRESS(meta->addr))
 		r->peer = address_with_port(G_INET_SOCKET_ADDRESS(meta->addr), 1);
 	g_mutex_unlock(&r->lock);
@@ -156,8 +158,9 @@ static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer 
 	struct receiver *r = data;
 	bool probe = false, begins, due = false;
 	enum ecn ecn = ecn_taken();
+	enum streams_whose is = STREAMS_OURS;
 	GstNetAddressMeta *meta;
-	gboolean ours = TRUE;
+	gboolean ours;
 	GstMapInfo map;
 
 	(void)pad;
@@ -168,13 +171,17 @@ static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer 
 		return GST_PAD_PROBE_DROP;
 	}
 	if (map.size >= 12 && map.data[0] >> 6 == 2 && (map.data[1] & 0x7f) != RTX_PT) {
-		count_unshown(r, map.data);
 		meta = gst_buffer_get_net_address_meta(buf);
-		ours = streams_heard(r->streams, paqm_get32(map.data + 8),
-				     meta ? meta->addr : NULL);
-		if (ours && (map.data[1] & 0x7f) == VIDEO_PT)
+		is = streams_heard(r->streams, paqm_get32(map.data + 8), meta ? meta->addr : NULL);
+		if (is == STREAMS_REFUSED) {
+			gst_buffer_unmap(buf, &map);
+			return GST_PAD_PROBE_DROP;
+		}
+		count_unshown(r, map.data);
+		if (is != STREAMS_OTHER && (map.data[1] & 0x7f) == VIDEO_PT)
 			r->media_ssrc = paqm_get32(map.data + 8);
 	}
+	ours = is != STREAMS_OTHER;
 	if (map.size >= 12 && map.data[0] >> 6 == 2 && ours)
 		see_packet(r, map.data, ecn);
 	if (r->dec && map.size >= 12 && map.data[0] >> 6 == 2 && ours &&
@@ -186,7 +193,7 @@ static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer 
 	gst_buffer_unmap(buf, &map);
 	if (!ours) /* rtpbin has to know of it, nobody else */
 		return begins ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
-	guess_peer(r, buf);
+	guess_peer(r, buf, is == STREAMS_MOVED);
 	if (due)
 		return_rate(r);
 	if (probe) {
@@ -227,15 +234,37 @@ static GstPadProbeReturn on_rtcp(GstPad *pad, GstPadProbeInfo *info, gpointer da
 	GstBuffer *buf = GST_PAD_PROBE_INFO_BUFFER(info);
 	GstNetAddressMeta *meta = gst_buffer_get_net_address_meta(buf);
 	struct receiver *r = data;
+	enum streams_whose is;
 	guint8 head[8];
 
 	(void)pad;
-	if (meta && gst_buffer_extract(buf, 0, head, sizeof(head)) == sizeof(head) &&
-	    streams_ours(r->streams, paqm_get32(head + 4))) {
+	if (!meta || gst_buffer_extract(buf, 0, head, sizeof(head)) != sizeof(head))
+		return GST_PAD_PROBE_OK;
+	is = streams_reported(r->streams, paqm_get32(head + 4), meta->addr);
+	if (is == STREAMS_REFUSED)
+		return GST_PAD_PROBE_DROP;
+	if (is == STREAMS_OURS) {
 		g_mutex_lock(&r->lock);
 		g_set_object(&r->peer, meta->addr);
 		g_mutex_unlock(&r->lock);
 	}
+	return GST_PAD_PROBE_OK;
+}
+
+/*
+ * Whom an SSRC belongs to is decided by now (streams.h, or a key). rtpsession would leave out a
+ * sender that has moved until it has forgotten the one before, five seconds later.
+ */
+static GstPadProbeReturn on_leaving(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	GstBuffer *buf = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
+	GstNetAddressMeta *meta = gst_buffer_get_net_address_meta(buf);
+
+	(void)pad;
+	(void)data;
+	info->data = buf;
+	if (meta)
+		gst_buffer_remove_meta(buf, GST_META_CAST(meta));
 	return GST_PAD_PROBE_OK;
 }
 
@@ -291,6 +320,7 @@ static void watch_rtcp(struct receiver *r)
 		guard_proven_rtcp(r->guard, in, "src");
 	}
 	part_probe(in, "src", on_rtcp, r);
+	part_probe(in, "src", on_leaving, r);
 }
 
 void recv_watch_packets(struct receiver *r)
@@ -300,6 +330,7 @@ void recv_watch_packets(struct receiver *r)
 	ecn_watch(part_of(r->pipeline, "rtp"), r->rtp);
 	r->ntp_ns = NTP_EPOCH_S * 1000000000 + (guint64)(realtime_ns() - monotonic_ns());
 	part_probe(part_of(r->pipeline, "rtp"), "src", on_packet, r);
+	part_probe(part_of(r->pipeline, "rtp"), "src", on_leaving, r);
 	part_probe(part_of(r->pipeline, "bin"), "send_rtcp_src_0", on_own_report, r);
 	watch_rtcp(r);
 	g_signal_emit_by_name(part_of(r->pipeline, "bin"), "get-internal-session", 0, &r->session);

@@ -160,7 +160,7 @@ gboolean recv_build(struct receiver *r, GError **error)
 	if (!r->pipeline)
 		return FALSE;
 	r->guard = guard_new(r->srtp_key != NULL, on_gone, r);
-	r->streams = streams_new(GST_BIN(r->pipeline), recv_on_take, r);
+	r->streams = streams_new(GST_BIN(r->pipeline), r->srtp_key != NULL, recv_on_take, r);
 	if (r->fec)
 		gst_element_link(streams_outlet(r->streams), part_of(r->pipeline, "corrector"));
 	if (!add_rtpbin(r, error))

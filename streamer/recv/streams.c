@@ -5,6 +5,8 @@
 #include <gst/video/video.h>
 
 #define ALIVE_MS 500
+#define REPORTS_MS 5000	  /* reports are a second apart, and get lost */
+#define COLLIDING 10	  /* packets of another sender; few overtake the last of before */
 #define BARREN_PACKETS 30 /* it may be our machine that is slow */
 
 struct stream {
@@ -16,10 +18,16 @@ struct stream {
 	guint64 packets;
 	gint64 taken; /* us: since when it is played, or last was; 0: never */
 	GSocketAddress *from;
+	GSocketAddress *reporter; /* where reports come from; NULL: any */
+	gint64 reported;	  /* us: last report */
+	GSocketAddress *other;	  /* whose packets are refused */
+	guint refused;		  /* since it moved */
+	gboolean told;
 };
 
 struct streams {
 	GstElement *selector;
+	gboolean proof;
 	streams_fn take;
 	gpointer data;
 
@@ -37,13 +45,16 @@ static void free_stream(gpointer data)
 	gst_object_unref(st->pad);
 	gst_object_unref(st->inlet);
 	g_clear_object(&st->from);
+	g_clear_object(&st->reporter);
+	g_clear_object(&st->other);
 	g_free(st);
 }
 
-struct streams *streams_new(GstBin *pipeline, streams_fn take, gpointer data)
+struct streams *streams_new(GstBin *pipeline, gboolean proof, streams_fn take, gpointer data)
 {
 	struct streams *s = g_new0(struct streams, 1);
 
+	s->proof = proof;
 	s->take = take;
 	s->data = data;
 	g_mutex_init(&s->lock);
@@ -123,36 +134,124 @@ guint32 streams_played(struct streams *s)
 	return ssrc;
 }
 
-gboolean streams_heard(struct streams *s, guint32 ssrc, GSocketAddress *from)
+static gboolean equal(GSocketAddress *a, GSocketAddress *b)
 {
-	gboolean ours, another = FALSE;
+	return g_inet_socket_address_get_port(G_INET_SOCKET_ADDRESS(a)) ==
+		       g_inet_socket_address_get_port(G_INET_SOCKET_ADDRESS(b)) &&
+	       g_inet_address_equal(g_inet_socket_address_get_address(G_INET_SOCKET_ADDRESS(a)),
+				    g_inet_socket_address_get_address(G_INET_SOCKET_ADDRESS(b)));
+}
+
+/**
+ * let() - does what comes from @from belong to a stream that came from @owner?
+ * @heard: when it last did, us
+ *
+ * Return: FALSE: no, and @owner is still there.
+ */
+static gboolean let(GSocketAddress **owner, gint64 heard, GSocketAddress *from, gint64 now,
+		    guint alive_ms, gboolean *moved)
+{
+	*moved = FALSE;
+	if (!G_IS_INET_SOCKET_ADDRESS(from))
+		return TRUE;
+	if (*owner && !equal(*owner, from)) {
+		if (now - heard <= (gint64)alive_ms * 1000)
+			return FALSE;
+		*moved = TRUE;
+	}
+	g_set_object(owner, from);
+	return TRUE;
+}
+
+/* Without the lock held. */
+static void tell_collision(guint32 ssrc, GSocketAddress *owner, GSocketAddress *from)
+{
+	char *first = g_socket_connectable_to_string(G_SOCKET_CONNECTABLE(owner));
+	char *second = g_socket_connectable_to_string(G_SOCKET_CONNECTABLE(from));
+
+	g_printerr("paqm-streamer: SSRC %u comes from %s, and from %s, too, which is left out "
+		   "while the first sends: give each sender an --ssrc of its own, or none\n",
+		   ssrc, first, second);
+	g_free(first);
+	g_free(second);
+}
+
+static void tell_moved(guint32 ssrc, GSocketAddress *from)
+{
+	char *text = g_socket_connectable_to_string(G_SOCKET_CONNECTABLE(from));
+
+	g_printerr("paqm-streamer: the stream with SSRC %u now comes from %s\n", ssrc, text);
+	g_free(text);
+}
+
+/* With the lock held. */
+static enum streams_whose whose(const struct streams *s, guint32 ssrc)
+{
+	return !s->now || s->now->ssrc == ssrc ? STREAMS_OURS : STREAMS_OTHER;
+}
+
+enum streams_whose streams_heard(struct streams *s, guint32 ssrc, GSocketAddress *from)
+{
+	gboolean moved = FALSE, another = FALSE;
+	gint64 now = g_get_monotonic_time();
+	GSocketAddress *other = NULL;
+	enum streams_whose is;
 	struct stream *st;
 
 	g_mutex_lock(&s->lock);
-	ours = !s->now || s->now->ssrc == ssrc;
+	is = whose(s, ssrc);
 	st = g_hash_table_lookup(s->known, GUINT_TO_POINTER(ssrc));
-	if (st) {
-		st->heard = g_get_monotonic_time();
-		another = !st->packets++ && !ours;
-		if (from)
-			g_set_object(&st->from, from);
+	if (st && s->proof && from)
+		g_set_object(&st->from, from);
+	if (st && !s->proof && !let(&st->from, st->heard, from, now, ALIVE_MS, &moved)) {
+		is = STREAMS_REFUSED;
+		st->refused++;
+		g_set_object(&st->other, from);
+	} else if (st) {
+		st->heard = now;
+		another = !st->packets++ && is == STREAMS_OTHER;
+	}
+	if (moved) { /* and so have its reports */
+		g_clear_object(&st->reporter);
+		st->refused = 0;
+		is = is == STREAMS_OURS ? STREAMS_MOVED : is;
+	}
+	/* the first goes on, too */
+	if (is != STREAMS_REFUSED && st && st->refused >= COLLIDING && !st->told) {
+		st->told = TRUE;
+		other = g_object_ref(st->other);
 	}
 	g_mutex_unlock(&s->lock);
+	if (other)
+		tell_collision(ssrc, from, other);
+	g_clear_object(&other);
+	if (is == STREAMS_MOVED)
+		tell_moved(ssrc, from);
 	if (another)
 		g_printerr("paqm-streamer: a second stream arrives on this port, SSRC %u; it plays "
 			   "when the first is silent or gives no picture\n",
 			   ssrc);
-	return ours;
+	return is;
 }
 
-gboolean streams_ours(struct streams *s, guint32 ssrc)
+enum streams_whose streams_reported(struct streams *s, guint32 ssrc, GSocketAddress *from)
 {
-	gboolean ours;
+	gint64 now = g_get_monotonic_time();
+	enum streams_whose is;
+	struct stream *st;
+	gboolean moved;
 
 	g_mutex_lock(&s->lock);
-	ours = !s->now || s->now->ssrc == ssrc;
+	is = whose(s, ssrc);
+	st = g_hash_table_lookup(s->known, GUINT_TO_POINTER(ssrc));
+	if (st && !s->proof) {
+		if (let(&st->reporter, st->reported, from, now, REPORTS_MS, &moved))
+			st->reported = now;
+		else
+			is = STREAMS_REFUSED;
+	}
 	g_mutex_unlock(&s->lock);
-	return ours;
+	return is;
 }
 
 guint32 streams_now(struct streams *s, GSocketAddress **from)

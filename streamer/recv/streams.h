@@ -3,6 +3,10 @@
  * The streams that arrive on one port, of which one is played: the first, as long as it comes and
  * gives pictures. When it has been silent for a moment, or gives none, another that is there takes
  * its place; nobody else does.
+ *
+ * A stream belongs to the address that it comes from. Two senders with one SSRC collide, and the
+ * first is kept (RFC 3550 section 8.2); but when nothing comes from there any more, whoever sends
+ * with that SSRC is taken for the same: a sender that was begun anew, or that a NAT has moved.
  */
 #ifndef PAQM_STREAMER_STREAMS_H
 #define PAQM_STREAMER_STREAMS_H
@@ -24,7 +28,8 @@ struct streams;
  */
 typedef gboolean (*streams_fn)(guint pt, gboolean first, gpointer data);
 
-struct streams *streams_new(GstBin *pipeline, streams_fn take, gpointer data);
+/* @proof: packets prove themselves later (SRTP): they may come from anywhere. */
+struct streams *streams_new(GstBin *pipeline, gboolean proof, streams_fn take, gpointer data);
 /* Packets of the stream that is played leave this element. */
 GstElement *streams_outlet(struct streams *s);
 /**
@@ -36,15 +41,21 @@ GstElement *streams_outlet(struct streams *s);
 gboolean streams_add(struct streams *s, GstPad *pad, guint32 ssrc, guint pt);
 /* Nothing comes of a stream any more, and rtpbin's pad for it is gone; it was not played. */
 void streams_remove(struct streams *s, guint32 ssrc);
+
+enum streams_whose {
+	STREAMS_REFUSED, /* of another sender with the same SSRC: it must not go on */
+	STREAMS_OTHER,	 /* of a stream that is not played */
+	STREAMS_OURS,	 /* of that which is, or none is yet */
+	STREAMS_MOVED,	 /* the same, whose sender has another address now */
+};
+
 /**
  * streams_heard() - network thread: a packet has come
  * @from: address of its sender, or NULL
- *
- * Return: it is of the stream that is played, or none is yet.
  */
-gboolean streams_heard(struct streams *s, guint32 ssrc, GSocketAddress *from);
-/* Any thread: the same without a packet. */
-gboolean streams_ours(struct streams *s, guint32 ssrc);
+enum streams_whose streams_heard(struct streams *s, guint32 ssrc, GSocketAddress *from);
+/* Thread of RTCP: the same of a report; never STREAMS_MOVED. */
+enum streams_whose streams_reported(struct streams *s, guint32 ssrc, GSocketAddress *from);
 /* Any thread: that is played; 0: none. */
 guint32 streams_played(struct streams *s);
 /* Main loop, a few times a second; @pictures: shown so far. */

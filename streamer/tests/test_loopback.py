@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import loopback_moves as moves
 import loopback_strangers as others
 from streams import (
     FRAMES,
@@ -59,6 +60,9 @@ def main(program: str) -> None:
         upright(program, Path(name))
         others.foreign(program, Path(name))
         others.several(program, Path(name))
+        moves.anew(program, Path(name))
+        moves.rebound(program, Path(name))
+        moves.collision(program, Path(name))
         repair(program, Path(name))
         others.unplayable(program, Path(name))
         others.vanishing(program, Path(name))
