@@ -100,7 +100,7 @@ static char *device_camera(struct call *c)
 /* Decoded at its pace. What fails about it is told, and tried again, as with a device. */
 static char *file(const char *path, const char *caps, GError **error)
 {
-	char *uri = gst_filename_to_uri(path, error), *text = NULL;
+	char *uri = source_uri(path, error), *text = NULL;
 
 	if (uri)
 		text = g_strdup_printf("uridecodebin uri=\"%s\" caps=%s ! identity sync=true", uri,
@@ -114,7 +114,8 @@ static char *camera(struct call *c, GError **error)
 	char *any, *text;
 
 	c->out.interval = 1.0 / 24;
-	if (g_str_has_suffix(c->source, ".y4m") && y4m_open(&c->y4m, c->source, NULL))
+	if (g_str_has_suffix(c->source, ".y4m") && !source_is_pipe(c->source) &&
+	    y4m_open(&c->y4m, c->source, NULL))
 		return y4m_camera(c);
 	if (!strcmp(c->source, "test"))
 		any = g_strdup("videotestsrc is-live=true pattern=ball");
@@ -141,7 +142,7 @@ static char *microphone(struct call *c, GError **error)
 		return g_strdup(found(c, CALL_MICROPHONE, "autoaudiosrc"));
 	if (!strcmp(c->audio, "test"))
 		return g_strdup("audiotestsrc is-live=true wave=ticks");
-	c->samples = samples_load(c->audio, NULL);
+	c->samples = source_is_pipe(c->audio) ? NULL : samples_load(c->audio, NULL);
 	if (!c->samples)
 		return file(c->audio, "audio/x-raw", error);
 	return g_strdup_printf("appsrc name=microphone is-live=true format=time max-buffers=10 "

@@ -6,9 +6,11 @@
 #include "streamer/media/source.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "streamer/options.h"
@@ -16,6 +18,30 @@
 #define MAGIC "YUV4MPEG2 "
 #define FRAME "FRAME"
 #define FULL_RANGE "XCOLORRANGE=FULL"
+
+gboolean source_is_pipe(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISFIFO(st.st_mode);
+}
+
+char *source_uri(const char *path, GError **error)
+{
+	int fd;
+
+	if (!source_is_pipe(path))
+		return gst_filename_to_uri(path, error);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0) {
+		g_set_error(error, G_FILE_ERROR, (int)g_file_error_from_errno(errno), "%s: %s",
+			    path, g_strerror(errno));
+		return NULL;
+	}
+	g_printerr("paqm-streamer: %s is a pipe: waiting for what another program writes to it\n",
+		   path);
+	return g_strdup_printf("fd://%d", fd);
+}
 
 static gboolean refuse(struct y4m *y, GError **error, const char *path, const char *why)
 {

@@ -18,6 +18,15 @@ struct y4m {
 	GArray *offset; /* of gsize */
 };
 
+/* A pipe with a name, which another program writes to: mkfifo(1). */
+gboolean source_is_pipe(const char *path);
+/**
+ * source_uri() - what uridecodebin opens
+ *
+ * Of a pipe it is a descriptor that stays open: filesrc waits in open() and read() for who writes,
+ * and nothing ends it then.
+ */
+char *source_uri(const char *path, GError **error);
 gboolean y4m_open(struct y4m *y, const char *path, GError **error);
 GstBuffer *y4m_frame(const struct y4m *y, guint index);
 GstCaps *y4m_caps(const struct y4m *y);

@@ -16,13 +16,14 @@ static char *source_description(struct sender *s, GError **error)
 				"leaky-type=downstream");
 	if (s->loop_source || s->start_frame) {
 		g_set_error(error, USAGE_ERROR, 0,
-			    "--loop and --start-frame need a .y4m file as --source");
+			    "--loop and --start-frame need a .y4m file as --source%s",
+			    source_is_pipe(s->source) ? ", and no pipe" : "");
 		return NULL;
 	}
 	if (!strcmp(s->source, "test"))
 		return g_strdup("videotestsrc is-live=true pattern=ball ! "
 				"video/x-raw,format=I420,width=640,height=360,framerate=24/1");
-	uri = gst_filename_to_uri(s->source, error);
+	uri = source_uri(s->source, error);
 	if (!uri)
 		return NULL;
 	text = g_strdup_printf("uridecodebin uri=\"%s\" ! " SOURCE_UPRIGHT

@@ -12,7 +12,7 @@
 
 static gboolean is_y4m(const char *path)
 {
-	return g_str_has_suffix(path, ".y4m");
+	return g_str_has_suffix(path, ".y4m") && !source_is_pipe(path); /* which cannot be mapped */
 }
 
 static gboolean choose_controller(struct sender *s, GError **error)

@@ -100,6 +100,20 @@ def late(streamer: str, tmp: Path, secret_file: str) -> None:
     hang_up(caller, listener)
 
 
+def pipes(streamer: str, tmp: Path, secret_file: str) -> None:
+    """Picture and sound out of pipes that nobody writes to: the call goes on without, and ends."""
+    where, pipe = f"127.0.0.1:{free_port()}", [tmp / "pipe.y4m", tmp / "pipe.wav"]
+    for path in pipe:
+        os.mkfifo(path)
+    listener = call(streamer, "--listen", where, "--secret", secret_file)
+    caller = call(streamer, where, "--secret", secret_file, "--record", str(tmp / "pc"),
+                  source=str(pipe[0]), audio=str(pipe[1]))
+    until("the caller sees and hears", lambda: all(
+        rows(tmp / "pc" / f"{what}.csv") > 20 for what in ("video", "audio")), listener, caller)
+    assert caller.said().count("is a pipe: waiting") == 2, caller.said()
+    hang_up(caller, listener)
+
+
 def codings(streamer: str, tmp: Path, secret_file: str) -> None:
     """Each end has an encoder of its own: what the offer says decides how the other decodes."""
     where = f"127.0.0.1:{free_port()}"
@@ -327,6 +341,7 @@ def main(streamer: str) -> None:
         codings(streamer, tmp, good)
         losses(streamer, tmp, good)
         late(streamer, tmp, good)
+        pipes(streamer, tmp, good)
         strangers(streamer, tmp, good)
         only_watching(streamer, tmp, good)
         sound_file(streamer, tmp, good)

@@ -7,6 +7,7 @@ with them. Runs in virtual time (lab_loopback.py), where no machine is slow.
 """
 
 import contextlib
+import os
 import selectors
 import signal
 import socket
@@ -58,6 +59,7 @@ def main(program: str) -> None:
         quality_floor(program, Path(name))
         full_range(program, Path(name))
         upright(program, Path(name))
+        piped(program, Path(name))
         others.foreign(program, Path(name))
         others.several(program, Path(name))
         moves.anew(program, Path(name))
@@ -323,6 +325,21 @@ def quality_floor(program: str, tmp: Path) -> None:
         check(f.readline().startswith(b"YUV4MPEG2 W320 H192 "), "the recording's size")
         body = output.stat().st_size - f.tell()
     check(body == len(frames) * (WIDTH * HEIGHT * 3 // 2 + 6), "pictures of the recording")
+
+
+def piped(program: str, tmp: Path) -> None:
+    """Pictures that another program writes to a pipe are all sent; their end is the stream's."""
+    to, sent, came, pipe = f"127.0.0.1:{free_port()}", tmp / "us", tmp / "ur", tmp / "pipe.y4m"
+    os.mkfifo(pipe)
+    receiver = receive(program, to, came)
+    sender = send(program, to, sent, pipe, "--controller", "fixed")
+    sender.tells("is a pipe: waiting")
+    with ended(receiver, sender):
+        pipe.write_bytes((tmp / "clip.y4m").read_bytes())
+        finish(receiver, sender)
+    frames, decoded = rows(sent / "frames.csv"), rows(came / "decoded.csv")
+    check(len(frames) == FRAMES, f"a pipe: {len(frames)} pictures")
+    check([d["rtp_ts"] for d in decoded] == [f["rtp_ts"] for f in frames], "a pipe: decoded")
 
 
 def repair(program: str, tmp: Path) -> None:
