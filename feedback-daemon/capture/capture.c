@@ -126,6 +126,24 @@ static struct iface *iface_of(struct capture *c, unsigned int index)
 	return any == CONF_IFACES || links_is_part(&c->links, index) ? NULL : &c->iface[any];
 }
 
+/* The same packet, however many hosts it has crossed in between: this one forwards to its guests.
+ */
+static bool same(const struct capturer_record *a, const struct capturer_record *b)
+{
+	uint8_t ip[FILTER_SNAP];
+
+	if (a->len != b->len || a->len < 12)
+		return false;
+	memcpy(ip, a->ip, a->len);
+	if (ip[0] >> 4 == 4) {
+		ip[8] = b->ip[8]; /* TTL, and the checksum over it */
+		memcpy(ip + 10, b->ip + 10, 2);
+	} else {
+		ip[7] = b->ip[7]; /* hop limit */
+	}
+	return !memcmp(ip, b->ip, a->len);
+}
+
 /* Has this very packet been seen on another device? */
 static bool is_again(struct capture *c, const struct capturer_record *r)
 {
@@ -134,8 +152,8 @@ static bool is_again(struct capture *c, const struct capturer_record *r)
 	for (i = 0; i < RECENT; i++) {
 		const struct capturer_record *o = &c->recent[i];
 
-		if (o->index != r->index && o->what == r->what && o->len == r->len &&
-		    r->t_ns < o->t_ns + AGAIN_NS && !memcmp(o->ip, r->ip, r->len))
+		if (o->index != r->index && o->what == r->what && r->t_ns < o->t_ns + AGAIN_NS &&
+		    same(o, r))
 			return true;
 	}
 	c->newest = (c->newest + 1) % RECENT;

@@ -110,7 +110,8 @@ unsigned short filter_messages(const struct filter_devices *devices, struct sock
 {
 	struct out o = {.p = prog};
 	load(&o, AD(PKTTYPE));
-	skip_if(&o, PACKET_HOST, 1, 0);
+	skip_if(&o, PACKET_HOST, 2, 0);
+	skip_if(&o, PACKET_OUTGOING, 1, 0);
 	drop(&o);
 	put_devices(&o, devices, devices->loopback);
 	return finish(&o, MESSAGES);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The kernel filters of the captures: what of the host's traffic paqmd may see at
- * all. Feedback messages that come in, and UDP that goes out: nothing of it, that of a
- * few flows, or all. libpcap compiles what is said of IP packets; ahead of that stand a
- * few instructions about device, direction and VLAN, which its language does not have
- * for captures of the kind "Linux cooked". The program is for sockets of the type
- * SOCK_DGRAM, whose packets begin with the IP header on every kind of link.
+ * all. Feedback messages that come in or go to guests, and UDP that goes out: nothing of it, that
+ * of a few flows, or all. libpcap compiles what is said of IP packets; ahead of that stand a few
+ * instructions about device, direction and VLAN, which its language does not have for captures of
+ * the kind "Linux cooked". The program is for sockets of the type SOCK_DGRAM, whose packets begin
+ * with the IP header on every kind of link.
  */
 #ifndef PAQMD_FILTER_H
 #define PAQMD_FILTER_H
@@ -59,7 +59,8 @@ struct filter_devices {
 };
 
 /*
- * filter_messages() - the filter of messages that come in
+ * filter_messages() - the filter of messages that come in, or go out: a queue of this host tells
+ *	a guest that it routes for (a container), and no device of ours brings that in
  * filter_media() - that of the media of these flows which goes out
  * @devices: where
  * @batches: packets that may be batches (batch.h), else those that are none

@@ -58,6 +58,21 @@ static uint32_t device(int sock, const char *name)
 	return ioctl(sock, SIOCGIFINDEX, &ifr) ? 0 : (uint32_t)ifr.ifr_ifindex;
 }
 
+/*
+ * Messages that leave are to be seen where there are devices beside the uplink, for only they lead
+ * to guests. Else all that leaves is spared a second filter; old kernels run it.
+ */
+static void see_leaving(int sock, const struct filter_devices *d)
+{
+	int spared, named = 0;
+	uint32_t i;
+
+	for (i = 0; i < d->n; i++)
+		named += d->index[i] != 0;
+	spared = !d->all && named < 2;
+	setsockopt(sock, SOL_PACKET, PACKET_IGNORE_OUTGOING, &spared, sizeof(spared));
+}
+
 /* @sock: of the captures */
 static void set_filters(const int sock[CAPTURES], const struct request *r, struct opener_answer *a)
 {
@@ -71,6 +86,7 @@ static void set_filters(const int sock[CAPTURES], const struct request *r, struc
 		a->index[i] = d.index[i];
 	}
 	a->loopback = d.loopback;
+	see_leaving(sock[MESSAGES], &d);
 	a->error = attach(sock[MESSAGES], filter_messages(&d, prog), prog);
 	if (!a->error)
 		a->error = attach(sock[MEDIA], filter_media(&d, &r->flows, false, prog), prog);
@@ -141,17 +157,12 @@ static pcap_t *open_one(int snap, int ring, char error[PCAP_ERRBUF_SIZE])
 static bool open_all(struct capturer *c)
 {
 	char error[PCAP_ERRBUF_SIZE] = "no filter can be set";
-	const int on = 1;
 
 	c->media = open_one(FILTER_MEDIA_SNAP, RING, error);
 	c->batches = c->media ? open_one(BATCH_SNAP, BATCH_RING, error) : NULL;
 	c->messages = c->batches ? open_one(FILTER_SNAP, RING, error) : NULL;
-	if (c->messages) {
-		/* Spares all that leaves a second filter; old kernels run it. */
-		setsockopt(pcap_fileno(c->messages), SOL_PACKET, PACKET_IGNORE_OUTGOING, &on,
-			   sizeof(on));
+	if (c->messages)
 		return true;
-	}
 	log_line("cannot capture: %s", error);
 	return false;
 }

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/if_packet.h>
 #include <pwd.h>
 #include <seccomp.h>
 #include <string.h>
@@ -217,12 +218,16 @@ static int allow_opener(scmp_filter_ctx ctx, int asker)
 	const struct scmp_arg_cmp index = SCMP_A1(SCMP_CMP_EQ, SIOCGIFINDEX);
 	const struct scmp_arg_cmp filter[2] = {SCMP_A1(SCMP_CMP_EQ, SOL_SOCKET),
 					       SCMP_A2(SCMP_CMP_EQ, SO_ATTACH_FILTER)};
+	const struct scmp_arg_cmp leaving[2] = {SCMP_A1(SCMP_CMP_EQ, SOL_PACKET),
+						SCMP_A2(SCMP_CMP_EQ, PACKET_IGNORE_OUTGOING)};
 	int err = allow_to(ctx, SCMP_SYS(recvfrom), asker);
 
 	if (!err)
 		err = allow_to(ctx, SCMP_SYS(sendto), asker);
 	if (!err)
 		err = allow_if(ctx, SCMP_SYS(ioctl), 1, &index);
+	if (!err)
+		err = allow_if(ctx, SCMP_SYS(setsockopt), 2, leaving);
 	return err ? err : allow_if(ctx, SCMP_SYS(setsockopt), 2, filter);
 }
 

@@ -312,6 +312,8 @@ def check_container(t: Trial) -> None:
     try:
         in_container(t, pod, POD_IP)
         print("ok a container, routed", flush=True)
+        in_container(t, pod, POD_IP, "-i", "pod0")
+        print("ok a container, told by a queue of its host", flush=True)
         masquerade = ("table ip pods { chain post { type nat hook postrouting priority srcnat; "
                       f"ip saddr {POD_IP} masquerade; }}; }}")
         if subprocess.run(["ip", "netns", "exec", host, "nft", masquerade], capture_output=True,
@@ -326,9 +328,12 @@ def check_container(t: Trial) -> None:
         t.open_media()
 
 
-def in_container(t: Trial, pod: str, leaves_as: str) -> None:
-    """Run the sender there and tell it a rate."""
-    t.start("-i", "veth0", "--group", "nogroup")
+def in_container(t: Trial, pod: str, leaves_as: str, *more: str) -> None:
+    """Run the sender there and tell it a rate: a router does, or with @more its host."""
+    t.start("-i", "veth0", *more, "--group", "nogroup")
+    raw = t.raw
+    if more:
+        raw = t.net.socket(t.net.sender, socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
     mounts = f"mkdir -p /run/paqmd && mount --bind {t.ipc.parent} /run/paqmd && exec \"$@\""
     run = ["ip", "netns", "exec", pod, "unshare", "--mount", "sh", "-c", mounts, "sh",
            sys.executable, "-c", IN_CONTAINER, str(Path(__file__).resolve().parent), leaves_as]
@@ -339,7 +344,7 @@ def in_container(t: Trial, pod: str, leaves_as: str) -> None:
         head = ip_header(leaves_as, ROUTER_IP, 17, 28 + len(payload))
         icmp = message(head + quote(payload)[20:], 1, 650_000.0)
         ip = ip_header(ROUTER_IP, leaves_as, 1, 20 + len(icmp))
-        t.raw.sendto(ip + icmp, (leaves_as, 0))
+        raw.sendto(ip + icmp, (leaves_as, 0))
         assert sender.stdout.read().strip() == "650000"
         assert sender.wait(PATIENCE) == 0
     t.stop()

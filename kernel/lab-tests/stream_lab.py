@@ -82,15 +82,16 @@ class Stream:
 
     def __init__(self, build: Path, seconds: float, send: str = "", recv: str = "",
                  daemon: bool = True, port: int = 5004, to: str = "10.3.0.2",
-                 on: str = "sn") -> None:
+                 on: str = "sn", at: str = "s") -> None:
         self.build, self.seconds = build, seconds
         self.home = Path(tempfile.mkdtemp())
         self.control, socket = self.home / "control.sock", self.home / "client.sock"
         self.others: list[Program] = []
         program, where = build / "streamer/paqm-streamer", f"{to}:{port}"
         if daemon:
+            devices = [word for name in on.split() for word in ("-i", name)]
             self.others.append(Program(
-                "s", build / "feedback-daemon/paqmd", "-i", on, "--socket", socket, "--control",
+                at, build / "feedback-daemon/paqmd", *devices, "--socket", socket, "--control",
                 self.control, "--user", "root", "-v", ready="ready"))
         self.others.append(streams.receive(program, where, self.home / "recv", "--seed", 2,
                                            *recv.split(), host="v"))
