@@ -452,7 +452,8 @@ int capture_open(struct daemon *d, const struct opener *o, const struct capture_
 	if (ask(c))
 		err = opener_take(c->opener.fd, true, &a);
 	if (err || a.error) {
-		log_line("cannot capture: %s", strerror(err ? err : a.error));
+		if (err != EPIPE) /* the process that would has said why */
+			log_line("cannot capture: %s", strerror(err ? err : a.error));
 		return -1;
 	}
 	answered(c, &a);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <pcap/pcap.h>
@@ -14,6 +15,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "feedback-daemon/capture/batch.h"
@@ -122,6 +124,29 @@ static void skip(u_char *data, const struct pcap_pkthdr *h, const u_char *bytes)
 	(void)bytes;
 }
 
+/*
+ * Why packet sockets are refused. Who has the capability looks elsewhere: it may hold in the
+ * namespace of a container's users only.
+ */
+static void tell_refused(int err, char error[PCAP_ERRBUF_SIZE])
+{
+	struct __user_cap_header_struct h = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3] = {0};
+
+	if (err == EAFNOSUPPORT)
+		snprintf(error, PCAP_ERRBUF_SIZE,
+			 "no packet sockets: the kernel lacks CONFIG_PACKET, or "
+			 "RestrictAddressFamilies= of the unit leaves out AF_PACKET");
+	else if (!syscall(SYS_capget, &h, caps) && caps[0].effective >> CAP_NET_RAW & 1)
+		snprintf(error, PCAP_ERRBUF_SIZE,
+			 "packet sockets are refused though CAP_NET_RAW is there: by SELinux, "
+			 "AppArmor or a seccomp profile (see the kernel's log), or because the "
+			 "network is not that of the user namespace");
+	else
+		snprintf(error, PCAP_ERRBUF_SIZE,
+			 "CAP_NET_RAW is missing: run as root or give it to paqmd");
+}
+
 /* A capture of all devices that shows nothing yet. Return: it, or NULL with @error. */
 static pcap_t *open_one(int snap, int ring, char error[PCAP_ERRBUF_SIZE])
 {
@@ -135,11 +160,10 @@ static pcap_t *open_one(int snap, int ring, char error[PCAP_ERRBUF_SIZE])
 	pcap_set_immediate_mode(p, 1);
 	pcap_set_buffer_size(p, ring);
 	pcap_set_tstamp_precision(p, PCAP_TSTAMP_PRECISION_NANO);
+	errno = 0;
 	err = pcap_activate(p);
-	if (err == PCAP_ERROR_PERM_DENIED)
-		snprintf(error, PCAP_ERRBUF_SIZE,
-			 "CAP_NET_RAW is missing: run as root or give it "
-			 "to paqmd");
+	if (err == PCAP_ERROR_PERM_DENIED || (err == PCAP_ERROR && errno == EAFNOSUPPORT))
+		tell_refused(errno, error);
 	else if (err < 0)
 		snprintf(error, PCAP_ERRBUF_SIZE, "%s: %s", pcap_statustostr(err), pcap_geterr(p));
 	else if (pcap_set_datalink(p, DLT_LINUX_SLL2))

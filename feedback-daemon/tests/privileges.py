@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -225,3 +226,34 @@ def check_manager(t: Trial) -> None:
         for sock in held:
             sock.close()
     print("ok readiness, watchdog, socket activation", flush=True)
+
+
+# Runs a command to which the kernel refuses packet sockets with this error, as a policy would.
+REFUSING = """
+import ctypes, os, sys
+class Compare(ctypes.Structure):
+    _fields_ = [("arg", ctypes.c_uint), ("op", ctypes.c_int), ("a", ctypes.c_uint64),
+                ("b", ctypes.c_uint64)]
+lib, allow, refuse, equal = ctypes.CDLL("libseccomp.so.2"), 0x7FFF0000, 0x00050000, 4
+lib.seccomp_init.restype = ctypes.c_void_p
+rules = ctypes.c_void_p(lib.seccomp_init(ctypes.c_uint32(allow)))
+number = lib.seccomp_syscall_resolve_name(b"socket")
+packet = Compare(0, equal, 17, 0)
+assert not lib.seccomp_rule_add_array(rules, ctypes.c_uint32(refuse | int(sys.argv[1])), number, 1,
+                                      ctypes.byref(packet))
+assert not lib.seccomp_load(rules)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def check_refused(t: Trial) -> None:
+    """Packet sockets are refused: what it says names who may do that."""
+    policy, bare = "refused though CAP_NET_RAW is there", ["setpriv", "--bounding-set", "-net_raw"]
+    for error, run, says in ((errno.EACCES, [], policy), (errno.EPERM, [], policy),
+                             (errno.EAFNOSUPPORT, [], "CONFIG_PACKET"),
+                             (errno.EPERM, bare, "CAP_NET_RAW is missing")):  # fmt: skip
+        done = subprocess.run([*run, sys.executable, "-c", REFUSING, str(error), *t.command],
+                              capture_output=True, text=True, check=False, timeout=PATIENCE)
+        assert done.returncode == 1 and done.stderr.count("cannot capture: ") == 1, done
+        assert says in done.stderr, done
+    print("ok packet sockets that are refused", flush=True)
