@@ -12,6 +12,24 @@
 
 G_DEFINE_QUARK(paqm - streamer - usage, usage)
 
+/* GLib takes --FLAG=no for --FLAG: what does not know of values says so. */
+static gboolean values_fit(const GOptionEntry *entries, int argc, char **argv, GError **error)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		for (const GOptionEntry *e = entries; e->long_name; e++) {
+			gsize len = strlen(e->long_name);
+
+			if (e->arg != G_OPTION_ARG_NONE || strncmp(argv[i], "--", 2) ||
+			    strncmp(argv[i] + 2, e->long_name, len) || argv[i][2 + len] != '=')
+				continue;
+			g_set_error(error, USAGE_ERROR, 0, "%s: --%s takes no value; see --help",
+				    argv[i], e->long_name);
+			return FALSE;
+		}
+	}
+	return TRUE;
+}
+
 /**
  * parse_options() - the options of a command
  * @operands: what else may follow them, for --help; NULL: nothing
@@ -19,9 +37,12 @@ G_DEFINE_QUARK(paqm - streamer - usage, usage)
 gboolean parse_options(const char *operands, const char *summary, const GOptionEntry *entries,
 		       int *argc, char ***argv, GError **error)
 {
-	GOptionContext *ctx = g_option_context_new(operands);
+	GOptionContext *ctx;
 	gboolean ok;
 
+	if (!values_fit(entries, *argc, *argv, error))
+		return FALSE;
+	ctx = g_option_context_new(operands);
 	g_option_context_set_summary(ctx, summary);
 	g_option_context_add_main_entries(ctx, entries, NULL);
 	ok = g_option_context_parse(ctx, argc, argv, error);

@@ -554,6 +554,8 @@ def usage(program: str) -> None:
           "probe"], "--controller erf"),
         (["recv", "--listen", "127.0.0.1:9", "--feedback", "x"], "rfc8888"),
         (["recv"], "--listen"),
+        (["recv", "--listen", "127.0.0.1:9", "--rtx=no"], "--rtx takes no value"),
+        (["call", "--listen=127.0.0.1:9", "--secret", "x"], "--listen takes no value"),
         (["play"], "play"),
     ):
         done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False,
