@@ -65,10 +65,11 @@ def words_of_option(text: str) -> dict[str, str]:
 class Unit:
     """As much of systemd as the units here use."""
 
-    def __init__(self, text: str, root: Path) -> None:
+    def __init__(self, text: str, root: Path, device: str = DEV) -> None:
+        self.device = device
         self.lines = [tuple(line.split("=", 1)) for line in text.splitlines() if "=" in line]
         source = next(value for key, value in self.lines if key == "EnvironmentFile")
-        self.config = Path(f"{root}{source.replace('%I', DEV)}")
+        self.config = Path(f"{root}{source.replace('%I', device)}")
 
     def start(self) -> subprocess.CompletedProcess[str]:
         result = self.run("ExecStart")
@@ -87,14 +88,18 @@ class Unit:
         return self.start()
 
     def run(self, key: str) -> subprocess.CompletedProcess[str]:
-        environment = words_of_option(self.config.read_text())
+        given = [value for name, value in self.lines if name == "Environment"]
+        environment = words_of_option("\n".join(given).replace("%I", self.device))
+        environment |= words_of_option(self.config.read_text())
         for name, value in self.lines:
             if name != key:
                 continue
             words: list[str] = []
-            for word in value.replace("%I", DEV).split():
-                # a variable that is a word by itself is split
-                words += environment[word[1:]].split() if word.startswith("$") else [word]
+            for word in value.replace("%I", self.device).split():
+                # a variable that is a word by itself is split, unless it is in braces
+                braces = word.startswith("${")
+                split = environment[word[1:]].split() if word[0] == "$" and not braces else [word]
+                words += [environment[word[2:-1]]] if braces else split
             ignored = words[0].startswith("-")
             result = sh(words[0].lstrip("-"), *words[1:])
             if result.returncode and not ignored:
@@ -180,6 +185,7 @@ def units(files: dict[str, str], root: Path) -> None:
     result = ingress.stop()
     left = sh("ip", "link", "show", f"ifb-{DEV}").returncode
     check("ingress: stop", result.returncode == 0 and left != 0, result.stderr)
+    long_name(files["/etc/systemd/system/paqm-ingress@.service"], root, options)
 
     if not shutil.which("systemd-analyze"):
         print("skip systemd-analyze: it is not installed")
@@ -190,6 +196,22 @@ def units(files: dict[str, str], root: Path) -> None:
         told = [line for line in result.stderr.splitlines() if f"{name}@" in line]
         told = [line for line in told if "Command 'man " not in line]  # not installed
         check(f"systemd-analyze verify {name}@.service", not told, "\n".join(told))
+
+
+def long_name(text: str, root: Path, options: str) -> None:
+    """A device whose name leaves no room for more."""
+    long = "enx001122334455"
+    sh("ip", "link", "add", long, "type", "dummy")
+    unit = Unit(text, root, long)
+    unit.config.write_text(options + "IFB=ifb-usb\n")
+    result = unit.start()
+    found = [q["options"]["bandwidth_bps"] for q in qdiscs("ifb-usb")]
+    check("ingress: a name of 15 letters", (result.returncode, found) == (0, [90_000_000]),
+          result.stderr)
+    result = unit.stop()
+    left = sh("ip", "link", "show", "ifb-usb").returncode
+    check("ingress: stop of that", result.returncode == 0 and left != 0, result.stderr)
+    sh("ip", "link", "del", long)
 
 
 def default(files: dict[str, str]) -> None:
