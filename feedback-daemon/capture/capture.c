@@ -355,8 +355,9 @@ static void set_iface(struct capture *c, unsigned int i, unsigned int index)
 		return;
 	log_info("%s: capturing", f->name);
 	if (links_is_part(&c->links, index))
-		log_line("%s: is part of another device: what others send through that counts as "
-			 "sent by this host; unless they are trusted, capture on that device",
+		log_line("%s: is part of another device (bridge, bond, team): name that instead. "
+			 "What comes to an Ethernet address of its own is not heard here, and what "
+			 "others send through it counts as sent by this host",
 			 f->name);
 }
 

@@ -198,6 +198,11 @@ def check_guest(t: Trial) -> None:
                 assert client.rate().bps == 700_000
                 client.sock.close()
                 t.stop()
+            # who names the port is told what to name
+            t.start("-i", "veth0")
+            t.until(lambda: "veth0: is part of another" in t.log.read_text(), "the hint")
+            assert "name that instead" in t.log.read_text(), t.log.read_text()
+            t.stop()
         finally:
             subprocess.run(["ip", "netns", "del", guest], check=False)
     print("ok a guest on the bridge", flush=True)
