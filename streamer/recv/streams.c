@@ -34,6 +34,7 @@ struct streams {
 	GMutex lock;
 	GHashTable *known; /* of struct stream, by SSRC */
 	struct stream *now;
+	gint64 ticked;	/* us: of the last tick; a look at the clock takes time in the lab */
 	guint pictures; /* when it was taken */
 	guint64 packets;
 };
@@ -193,14 +194,16 @@ static enum streams_whose whose(const struct streams *s, guint32 ssrc)
 enum streams_whose streams_heard(struct streams *s, guint32 ssrc, GSocketAddress *from)
 {
 	gboolean moved = FALSE, another = FALSE;
-	gint64 now = g_get_monotonic_time();
 	GSocketAddress *other = NULL;
+	gint64 now = 0;
 	enum streams_whose is;
 	struct stream *st;
 
 	g_mutex_lock(&s->lock);
 	is = whose(s, ssrc);
 	st = g_hash_table_lookup(s->known, GUINT_TO_POINTER(ssrc));
+	if (st)
+		now = g_get_monotonic_time();
 	if (st && s->proof && from)
 		g_set_object(&st->from, from);
 	if (st && !s->proof && !let(&st->from, st->heard, from, now, ALIVE_MS, &moved)) {
@@ -236,7 +239,6 @@ enum streams_whose streams_heard(struct streams *s, guint32 ssrc, GSocketAddress
 
 enum streams_whose streams_reported(struct streams *s, guint32 ssrc, GSocketAddress *from)
 {
-	gint64 now = g_get_monotonic_time();
 	enum streams_whose is;
 	struct stream *st;
 	gboolean moved;
@@ -245,8 +247,8 @@ enum streams_whose streams_reported(struct streams *s, guint32 ssrc, GSocketAddr
 	is = whose(s, ssrc);
 	st = g_hash_table_lookup(s->known, GUINT_TO_POINTER(ssrc));
 	if (st && !s->proof) {
-		if (let(&st->reporter, st->reported, from, now, REPORTS_MS, &moved))
-			st->reported = now;
+		if (let(&st->reporter, st->reported, from, s->ticked, REPORTS_MS, &moved))
+			st->reported = s->ticked;
 		else
 			is = STREAMS_REFUSED;
 	}
@@ -316,6 +318,7 @@ void streams_tick(struct streams *s, guint pictures)
 	GstPad *pad;
 
 	g_mutex_lock(&s->lock);
+	s->ticked = now;
 	old = s->now;
 	if (old) {
 		silent = now - old->heard > STREAMS_SILENT_MS * 1000;
