@@ -71,7 +71,7 @@ struct allow {
 	uint64_t expires_ns;
 };
 
-#define ALLOW_LOWS 5
+#define ALLOW_LOWS 5 /* parts of a window of lows; the newest has only begun */
 
 /**
  * struct allow_damp - memory of a rate that flaps

@@ -246,6 +246,11 @@ NUMBERS = (
         r"FLAP_RISE_NS 2000000000ULL",
     ),
     (
+        "asked for in the last half second",
+        "feedback-daemon/judge/allow.c",
+        r"FLAP_LOW_NS 125000000ULL .* half second",
+    ),
+    (
         "beyond 1200 messages a second",
         "feedback-daemon/capture/capturer.c",
         r"WINDOW_NS \(10 \* MS\)\n#define MUCH_MEDIA 2\n#define MUCH_MESSAGES 12\b",
@@ -317,6 +322,8 @@ DRAFT_NUMBERS = (
     ("From 22 s on", "feedback-daemon/judge/allow.c", r"FLAP_HOLD_NS 22000000000ULL"),
     ("the debt is below 15 s", "feedback-daemon/judge/allow.c", r"FLAP_FREE_NS 15000000000ULL"),
     ("a flap adds 10 s", "feedback-daemon/judge/allow.c", r"FLAP_AGAIN_NS 10000000000ULL"),
+    ("by half of itself a second", "feedback-daemon/judge/allow.c", r"FLAP_RISE_NS 2000000000ULL"),
+    ("in the last half second", "feedback-daemon/judge/allow.h", r"ALLOW_LOWS 5\b"),
 )  # fmt: skip
 
 
