@@ -95,6 +95,9 @@ export function layers(total, wants) {
   return parts;
 }
 
+/** A receiver's report, unless it is old: none is made of an encoding that is paused. */
+const fresh = (own, remote) => (own.timestamp - remote?.timestamp > CALM ? undefined : remote);
+
 /** The connections of a getStats() report that carry media: addresses, SSRCs, counters. */
 export function connections(report) {
   const all = [...report.values()];
@@ -110,7 +113,7 @@ export function connections(report) {
     const host = local.candidateType === 'host';
     return {
       transport: pair.transportId, pair, rtp,
-      lost: Math.max(0, ...rtp.map((s) => report.get(s.remoteId)?.fractionLost ?? 0)),
+      lost: Math.max(0, ...rtp.map((s) => fresh(s, report.get(s.remoteId))?.fractionLost ?? 0)),
       wrong: local.protocol !== 'udp' ? 'not UDP' : local.candidateType === 'relay' ? 'TURN relay'
         : ip.test(remote.address ?? '') ? '' : 'the browser hides the address of the peer',
       tuple: {

@@ -96,13 +96,17 @@ export class Peer {
       { type: 'remote-candidate', id: 'R', address: this.remote, port: 33314, protocol: 'udp' },
       {
         type: 'outbound-rtp', id: 'V', kind: 'video', transportId: 'T01', mid: '0', ssrc: 7,
+        timestamp: this.at,
         rtxSsrc: 8, remoteId: 'RV', packetsSent: this.packets, bytesSent: this.packets * 938,
         headerBytesSent: this.packets * 24, retransmittedBytesSent: 0,
         qualityLimitationReason: 'none', ...(this.given ? { targetBitrate: this.target } : {}),
       },
     ];
     if (this.lost) {
-      stats.push({ type: 'remote-inbound-rtp', id: 'RV', kind: 'video', fractionLost: this.lost });
+      stats.push({
+        type: 'remote-inbound-rtp', id: 'RV', kind: 'video', fractionLost: this.lost,
+        timestamp: this.reported ?? this.at,
+      });
     }
     if (this.sound) {
       stats.push({

@@ -83,3 +83,14 @@ test('an estimate that follows is held by a cap', async () => {
   await clock.pass(1);
   assert.ok(cap() < 2e6);
 });
+
+test('losses of a report that is old hold nothing', async () => {
+  const { clock, pc, advise, cap } = await call([{ active: true }], { estimate: 3e6, bps: 2.9e6 });
+  advise(3e6);
+  await clock.pass(3000);
+  Object.assign(pc, { estimate: 1e6, bps: 1e6, lost: 0.05, reported: clock.now });
+  await clock.pass(9000);
+  assert.notEqual(cap(), LOW * 1e6);
+  await clock.pass(3000);
+  assert.equal(cap(), LOW * 1e6);
+});
