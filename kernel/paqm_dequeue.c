@@ -162,9 +162,9 @@ static __always_inline u32 paqm_drr_quantum(const struct paqm_sched_data *q, enu
 	const struct paqm_round *r = &q->drr[class];
 	u32 quantum = READ_ONCE(r->quantum);
 
-	if (class == PAQM_MEDIA && unlikely(q->strangers_busy > 1) &&
+	if (class == PAQM_MEDIA && unlikely(q->strangers_served > 1) &&
 	    q->strangers_busy < r->busy && fq->strangers)
-		return max(quantum / q->strangers_busy, 1U);
+		return max(quantum / q->strangers_served, 1U);
 	return quantum;
 }
 

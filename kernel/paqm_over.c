@@ -251,7 +251,8 @@ static noinline struct paqm_flowq *paqm_strangers_of(struct paqm_sched_data *q,
 static struct paqm_flowq *paqm_over_of(struct paqm_sched_data *q, struct paqm_flow *flow,
 				       enum paqm_lane lane)
 {
-	bool moves = flow && flow->over && paqm_over_may_move(q, flow);
+	bool moves = flow && flow->over && lane != PAQM_LANE_STRANGER &&
+		     paqm_over_may_move(q, flow);
 	bool shares = flow && READ_ONCE(flow->every) & PAQM_SHARES;
 	struct paqm_flowq *over;
 
@@ -325,6 +326,7 @@ static void paqm_over_append(struct Qdisc *sch, struct paqm_flowq *over, struct 
 			     struct sk_buff *skb, u64 now)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
+	bool joins = over->strangers && list_empty(&over->list);
 
 	if (!paqm_over_qlen(q)) /* no queue was kept waiting: none is owed anything */
 		q->inside.lead = 0;
@@ -337,6 +339,11 @@ static void paqm_over_append(struct Qdisc *sch, struct paqm_flowq *over, struct 
 	if (!over->head)
 		over->since = paqm_bucket_clock(now);
 	paqm_drr_append(sch, PAQM_MEDIA, over, skb, now);
+	/* beside others of strangers it is not new, or all would have a whole turn time and again */
+	if (unlikely(joins) && q->strangers_served++) {
+		over->deficit = max(over->deficit / (s32)q->strangers_served, 1);
+		list_move_tail(&over->list, &q->drr[PAQM_MEDIA].old);
+	}
 	if (flow) {
 		WRITE_ONCE(flow->over, over - q->flowq);
 		WRITE_ONCE(flow->over_seq, over->in); /* beside @every */

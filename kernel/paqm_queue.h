@@ -31,6 +31,7 @@ static inline void paqm_drr_release(struct paqm_sched_data *q, struct paqm_round
 		q->over_gated--;
 	}
 	r->served -= fq->served;
+	q->strangers_served -= fq->served && fq->strangers;
 	fq->served = false;
 	if (r == &q->drr[PAQM_MEDIA] && !fq->strangers)
 		list_move_tail(&fq->list, &q->over_free);
