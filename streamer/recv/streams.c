@@ -21,7 +21,8 @@ struct stream {
 	GSocketAddress *reporter; /* where reports come from; NULL: any */
 	gint64 reported;	  /* us: last report */
 	GSocketAddress *other;	  /* whose packets are refused */
-	guint refused;		  /* since it moved */
+	GSocketAddress *before;	  /* where it came from before it moved */
+	guint refused, let_in;	  /* since it moved */
 	gboolean told;
 };
 
@@ -48,6 +49,7 @@ static void free_stream(gpointer data)
 	g_clear_object(&st->from);
 	g_clear_object(&st->reporter);
 	g_clear_object(&st->other);
+	g_clear_object(&st->before);
 	g_free(st);
 }
 
@@ -191,8 +193,23 @@ static enum streams_whose whose(const struct streams *s, guint32 ssrc)
 	return !s->now || s->now->ssrc == ssrc ? STREAMS_OURS : STREAMS_OTHER;
 }
 
+/*
+ * Who was silent for a moment only has its stream back from one that sends less: a packet now and
+ * then must not keep it out. Once, or two of them would have it by turns. With the lock held.
+ */
+static gboolean comes_back(struct stream *st, GSocketAddress *from)
+{
+	if (!st->before || !equal(st->before, from) || st->refused < COLLIDING ||
+	    st->refused <= st->let_in)
+		return FALSE;
+	g_clear_object(&st->before);
+	g_set_object(&st->from, from);
+	return TRUE;
+}
+
 enum streams_whose streams_heard(struct streams *s, guint32 ssrc, GSocketAddress *from)
 {
+	GSocketAddress *before = NULL;
 	gboolean moved = FALSE, another = FALSE;
 	GSocketAddress *other = NULL;
 	gint64 now = 0;
@@ -206,17 +223,27 @@ enum streams_whose streams_heard(struct streams *s, guint32 ssrc, GSocketAddress
 		now = g_get_monotonic_time();
 	if (st && s->proof && from)
 		g_set_object(&st->from, from);
+	if (st && st->from)
+		before = g_object_ref(st->from);
 	if (st && !s->proof && !let(&st->from, st->heard, from, now, ALIVE_MS, &moved)) {
-		is = STREAMS_REFUSED;
 		st->refused++;
 		g_set_object(&st->other, from);
+		moved = comes_back(st, from);
+		if (!moved)
+			is = STREAMS_REFUSED;
 	} else if (st) {
+		st->let_in++;
+		if (moved)
+			g_set_object(&st->before, before);
+	}
+	if (st && is != STREAMS_REFUSED) {
 		st->heard = now;
 		another = !st->packets++ && is == STREAMS_OTHER;
 	}
 	if (moved) { /* and so have its reports */
 		g_clear_object(&st->reporter);
 		st->refused = 0;
+		st->let_in = 0;
 		is = is == STREAMS_OURS ? STREAMS_MOVED : is;
 	}
 	/* the first goes on, too */
@@ -228,6 +255,7 @@ enum streams_whose streams_heard(struct streams *s, guint32 ssrc, GSocketAddress
 	if (other)
 		tell_collision(ssrc, from, other);
 	g_clear_object(&other);
+	g_clear_object(&before);
 	if (is == STREAMS_MOVED)
 		tell_moved(ssrc, from);
 	if (another)
