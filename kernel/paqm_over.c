@@ -251,8 +251,8 @@ static noinline struct paqm_flowq *paqm_strangers_of(struct paqm_sched_data *q,
 static struct paqm_flowq *paqm_over_of(struct paqm_sched_data *q, struct paqm_flow *flow,
 				       enum paqm_lane lane)
 {
-	bool moves = flow && flow->over && lane != PAQM_LANE_STRANGER &&
-		     paqm_over_may_move(q, flow);
+	bool moves = flow && flow->over && paqm_over_may_move(q, flow) &&
+		     lane != PAQM_LANE_STRANGER;
 	bool shares = flow && READ_ONCE(flow->every) & PAQM_SHARES;
 	struct paqm_flowq *over;
 
@@ -321,12 +321,30 @@ static bool paqm_over_has_room(struct Qdisc *sch, const struct paqm_flowq *over,
 	return r->memory <= memory / 2 || (u64)over->backlog * r->busy <= r->backlog;
 }
 
+/*
+ * A packet comes to a queue of strangers, which gets its place in the round robin if it has none.
+ * Beside others of strangers it is not new, or each of them would have a whole turn time and again.
+ */
+static noinline void paqm_strangers_come(struct paqm_sched_data *q, struct paqm_flowq *over)
+{
+	struct paqm_round *r = &q->drr[PAQM_MEDIA];
+
+	paqm_count(&q->over_strangers);
+	q->strangers_busy += !over->head;
+	if (!list_empty(&over->list))
+		return;
+	list_add_tail(&over->list, q->strangers_served ? &r->old : &r->fresh);
+	q->strangers_served++;
+	over->deficit = max(READ_ONCE(r->quantum) / q->strangers_served, 1U);
+	over->served = true;
+	r->served++;
+}
+
 /* Put a packet into an overflow queue; there is room. */
 static void paqm_over_append(struct Qdisc *sch, struct paqm_flowq *over, struct paqm_flow *flow,
 			     struct sk_buff *skb, u64 now)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
-	bool joins = over->strangers && list_empty(&over->list);
 
 	if (!paqm_over_qlen(q)) /* no queue was kept waiting: none is owed anything */
 		q->inside.lead = 0;
@@ -339,11 +357,6 @@ static void paqm_over_append(struct Qdisc *sch, struct paqm_flowq *over, struct 
 	if (!over->head)
 		over->since = paqm_bucket_clock(now);
 	paqm_drr_append(sch, PAQM_MEDIA, over, skb, now);
-	/* beside others of strangers it is not new, or all would have a whole turn time and again */
-	if (unlikely(joins) && q->strangers_served++) {
-		over->deficit = max(over->deficit / (s32)q->strangers_served, 1);
-		list_move_tail(&over->list, &q->drr[PAQM_MEDIA].old);
-	}
 	if (flow) {
 		WRITE_ONCE(flow->over, over - q->flowq);
 		WRITE_ONCE(flow->over_seq, over->in); /* beside @every */
@@ -369,10 +382,8 @@ int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct paqm_flow *flow,
 	struct paqm_flowq *over = paqm_over_of(q, flow, lane);
 
 	WRITE_ONCE(queue->beyond, queue->beyond + wire);
-	if (over->strangers) {
-		paqm_count(&q->over_strangers);
-		q->strangers_busy += !over->head;
-	}
+	if (over->strangers)
+		paqm_strangers_come(q, over);
 	if (flow && paqm_ecn(skb) != INET_ECN_NOT_ECT) {
 		struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
 

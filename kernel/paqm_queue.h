@@ -31,12 +31,13 @@ static inline void paqm_drr_release(struct paqm_sched_data *q, struct paqm_round
 		q->over_gated--;
 	}
 	r->served -= fq->served;
-	q->strangers_served -= fq->served && fq->strangers;
-	fq->served = false;
-	if (r == &q->drr[PAQM_MEDIA] && !fq->strangers)
+	if (r == &q->drr[PAQM_MEDIA] && !fq->strangers) {
 		list_move_tail(&fq->list, &q->over_free);
-	else
+	} else {
+		q->strangers_served -= fq->served && fq->strangers;
 		list_del_init(&fq->list);
+	}
+	fq->served = false;
 }
 
 /* Packets that have left the common queue, lowest bits; those that wait there. */

@@ -6,15 +6,18 @@ every parent, while options change, and when they are thrown away.
 
 from __future__ import annotations
 
+import random
 import re
+import socket
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from itertools import groupby
-from time import sleep
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
 
+import peers
 from checks import check, skip, within, works
 from guest import Wire, qfq_holds, together
 from paqm_lab.topology import run
@@ -326,6 +329,38 @@ def test_who_joins_beside_ever_new_ports(hosts: Wire) -> None:
     within("who joins loses nothing", heard.came[6000], 174, 176)
     within("and waits at most so many us", heard.most[6000], 0, 20000)
     in_order(heard)
+
+
+def made_up(to: str, seconds: float, rate: float) -> None:
+    """Small RTP packets, so many a second, with another source address and port every four."""
+    draw, start, sent = random.Random(1), monotonic(), 0
+    with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as raw:
+        while monotonic() - start < seconds:
+            sleep(max(0, start + sent / rate - monotonic()))
+            for _ in range(5):
+                source = socket.inet_aton(f"10.66.{draw.randrange(256)}.{draw.randrange(256)}")
+                port = draw.randrange(1024, 65000)
+                for seq in range(4):
+                    rtp = peers.udp(peers.rtp(seq, port, 40), (port, 9000))
+                    raw.sendto(peers.ipv4(source, to, rtp, seq + 1), (to, 0))
+            sent += 20
+
+
+def test_made_up_addresses_have_one_turn(wire: Wire) -> None:
+    """Their sixteen queues together have as much of what is left as one who does not follow."""
+    wire.queue("paqm bandwidth 4mbit feedback icmp")
+    with (Listener(wire.b, 5004, 5005, 6000) as heard,
+          wire.send("rtp", flows=2, rate=0.6e6, seconds=11),
+          wire.send("rtp", port=6000, rate=3e6, seconds=11)):
+        sleep(5)
+        with wire.task(made_up, "10.1.0.2", 5, 6000):
+            sleep(2)
+            heard.forget()
+            sleep(2)
+            had = heard.came[6000]
+            check("conservation", wire.conserved())
+            within("they do not come to stay", wire.stats.newcomers_stay, 0, 0.2)
+    within("who does not follow has so many packets in two seconds", had, 330, 600)
 
 
 def crowd(wire: Wire, seconds: float) -> AbstractContextManager[None]:
