@@ -9,8 +9,7 @@
  *
  * Advice is for all packets of a 5-tuple, headers included; libwebrtc's maxBitrate is what its encoder
  * makes, without. What video may have is set there; sound is left alone. The browser's congestion
- * control goes on below that, and alone when advice expires. Rates are in bit/s, times in ms.
- * docs/browser.md
+ * control goes on below that, and alone when advice expires. Rates: bit/s, times: ms. docs/browser.md
  */
 
 const EVERY = 1000; // between two looks at the statistics
@@ -35,8 +34,7 @@ const LIFT = 2500;
 const LOW = 0.25;
 const OFTEN = 100; // between two looks meanwhile
 const AGAIN = 8000; // between two of these
-const LOST = 0.02; // of the packets, or more: libwebrtc's estimate is held by that for a while, and
-const CALM = 5000; // it looks for nothing meanwhile
+const [LOST, CALM] = [0.02, 5000]; // so many lost hold libwebrtc's estimate, and for so long
 const SLACK = 1.03; // times the rate: what is sent beyond that is owed,
 const OWED = 1500; // made up for in so long,
 const OWES = 500; // and worth so long of the rate at most: never more than a third is taken away
@@ -54,6 +52,8 @@ const HELD = 3000; // that advice outlives its way if paqmd says nothing about t
 const LEAST = 30e3; // of an encoding: libwebrtc sends no less
 const HD = 2.5e6; // what simulcast wants for 1280x720 (libwebrtc: simulcast.cc)
 
+/** What a receiver said last of a stream: nothing if that is old, as of an encoding that is paused. */
+const lost = (own, r) => (own.timestamp - r?.timestamp > CALM ? 0 : r?.fractionLost ?? 0);
 /** What the page lets a sender have, all layers. */
 const most = ({ wants }) => wants.reduce((sum, one) => sum + (one.most ?? Infinity), 0);
 
@@ -95,9 +95,6 @@ export function layers(total, wants) {
   return parts;
 }
 
-/** A receiver's report, unless it is old: none is made of an encoding that is paused. */
-const fresh = (own, remote) => (own.timestamp - remote?.timestamp > CALM ? undefined : remote);
-
 /** The connections of a getStats() report that carry media: addresses, SSRCs, counters. */
 export function connections(report) {
   const all = [...report.values()];
@@ -113,7 +110,7 @@ export function connections(report) {
     const host = local.candidateType === 'host';
     return {
       transport: pair.transportId, pair, rtp,
-      lost: Math.max(0, ...rtp.map((s) => fresh(s, report.get(s.remoteId))?.fractionLost ?? 0)),
+      lost: Math.max(0, ...rtp.map((s) => lost(s, report.get(s.remoteId)))),
       wrong: local.protocol !== 'udp' ? 'not UDP' : local.candidateType === 'relay' ? 'TURN relay'
         : ip.test(remote.address ?? '') ? '' : 'the browser hides the address of the peer',
       tuple: {
