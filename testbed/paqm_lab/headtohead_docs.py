@@ -82,13 +82,13 @@ TAIL = """
   true rate at each change the 10th percentile is 87.3, so it is not for want of a better estimate.
 * **Pictures on a cellular link.** With seeds 1 and 3 the 10th percentile is 0.2 below that over
   fq_codel, whose p95 is eight times as long and more. With seed 2 an outage meets media alone,
-  before TCP comes, and costs 12: what `bandwidth auto` can tell swings between 0.4 and 1.9 Mbit/s
+  before TCP comes, and costs 4: what `bandwidth auto` can tell swings between 0.4 and 1.9 Mbit/s
   there, ten times in six seconds, which paqmd takes for a router that flaps. It damps that
-  ([protocol](protocol.md)): from 6.5 to 10.4 s the stream has 0.2 to 1.3 Mbit/s, an eighth more
-  every 250 ms, although the router says 0.9 and from 8.4 s on 1.5. Not mended. In an earlier state
-  of the programs the same outage stayed just below that bound, and cost 1.2. An estimate that grew
-  faster after such a fall was 0.1 better in the mean of the seeds, with a p95 of 11.9 ms instead
-  of 10.7, so it is not in. Over dualpi2 the same outage costs 20, and 0.4 % of the packets.
+  ([protocol](protocol.md)): the stream has 0.2 Mbit/s until the router has told more for half a
+  second. Until that was believed it rose by an eighth every 250 ms, which cost 12; with no damping
+  at all it would be 1. An estimate that grew faster after such a fall was 0.1 better in the mean of
+  the seeds, with a p95 of 11.9 ms instead of 10.7, so it is not in. Over dualpi2 the same outage
+  costs 20, and 0.4 % of the packets.
 * **VMAF where scenes cut.** The pictures after a cut make the 10th percentile. Packets of 800
   bytes, which followers send so that they wait less for each other, leave 2 % less for pictures
   than those of 1200, which is 0.4 VMAF here. Pictures after coarse ones have long packets now
