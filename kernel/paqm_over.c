@@ -333,11 +333,9 @@ static noinline void paqm_strangers_come(struct paqm_sched_data *q, struct paqm_
 	q->strangers_busy += !over->head;
 	if (!list_empty(&over->list))
 		return;
-	list_add_tail(&over->list, q->strangers_served ? &r->old : &r->fresh);
 	q->strangers_served++;
-	over->deficit = max(READ_ONCE(r->quantum) / q->strangers_served, 1U);
-	over->served = true;
-	r->served++;
+	paqm_drr_join(r, over, q->strangers_served > 1 ? &r->old : &r->fresh,
+		      max(READ_ONCE(r->quantum) / q->strangers_served, 1U));
 }
 
 /* Put a packet into an overflow queue; there is room. */

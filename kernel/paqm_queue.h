@@ -57,6 +57,16 @@ static inline u32 paqm_common_len(const struct paqm_sched_data *q)
 	return paqm_qlen(&q->queue[PAQM_MEDIA]) - paqm_over_qlen(q);
 }
 
+/* A queue that is not served gets its place in the round robin. */
+static inline void paqm_drr_join(struct paqm_round *r, struct paqm_flowq *fq,
+				 struct list_head *where, u32 quantum)
+{
+	fq->deficit = quantum;
+	fq->served = true;
+	r->served++;
+	list_add_tail(&fq->list, where);
+}
+
 /* Put a packet into a flow queue; there is room. */
 static inline void paqm_drr_append(struct Qdisc *sch, enum paqm_class class, struct paqm_flowq *fq,
 				   struct sk_buff *skb, u64 now)
@@ -66,12 +76,8 @@ static inline void paqm_drr_append(struct Qdisc *sch, enum paqm_class class, str
 	struct paqm_round *r = &q->drr[class];
 	u32 len = qdisc_pkt_len(skb);
 
-	if (list_empty(&fq->list)) {
-		fq->deficit = READ_ONCE(r->quantum);
-		fq->served = true;
-		r->served++;
-		list_add_tail(&fq->list, &r->fresh);
-	}
+	if (list_empty(&fq->list))
+		paqm_drr_join(r, fq, &r->fresh, READ_ONCE(r->quantum));
 	paqm_skb_cb(skb)->enqueued = now;
 	skb->next = NULL;
 	if (fq->head) {

@@ -193,6 +193,13 @@ GSocketAddress *address_with_port(GInetSocketAddress *addr, int add)
 	return address_to_port(addr, (guint16)(g_inet_socket_address_get_port(addr) + add));
 }
 
+gboolean address_equal(GInetSocketAddress *a, GInetSocketAddress *b)
+{
+	return g_inet_socket_address_get_port(a) == g_inet_socket_address_get_port(b) &&
+	       g_inet_address_equal(g_inet_socket_address_get_address(a),
+				    g_inet_socket_address_get_address(b));
+}
+
 /* Of the same family, or any of this host's addresses: a socket of IPv6 has those of IPv4, too. */
 gboolean address_reaches(GInetSocketAddress *from, GInetSocketAddress *to)
 {

@@ -44,6 +44,8 @@ GInetSocketAddress *socket_address(GSocket *socket);
 guint16 socket_port(GSocket *socket);
 GSocketAddress *address_with_port(GInetSocketAddress *addr, int add);
 GSocketAddress *address_to_port(GInetSocketAddress *addr, guint16 port);
+/* The same host and port. */
+gboolean address_equal(GInetSocketAddress *a, GInetSocketAddress *b);
 gboolean address_reaches(GInetSocketAddress *from, GInetSocketAddress *to);
 GInetSocketAddress *address_any(GSocketFamily family);
 char *address_host(GInetSocketAddress *addr);

@@ -186,10 +186,7 @@ static gboolean wait_for(struct ice *ice, gboolean (*what)(struct ice *), gint m
  */
 static gboolean is_same(const struct ice_params *p)
 {
-	return p->stun && p->turn &&
-	       g_inet_address_equal(g_inet_socket_address_get_address(p->stun),
-				    g_inet_socket_address_get_address(p->turn)) &&
-	       g_inet_socket_address_get_port(p->stun) == g_inet_socket_address_get_port(p->turn);
+	return p->stun && p->turn && address_equal(p->stun, p->turn);
 }
 
 /* How often a server that does not answer, and when first. */

@@ -11,9 +11,8 @@
 #include "streamer/recv/state.h"
 #include "streamer/rtp/wire.h"
 
-#define BARREN_MS 5000	      /* in which packets come, and no picture */
-#define BARREN_PACKETS 30     /* it may be the machine that is slow */
-#define BACK_MAX (10 * 90000) /* of RTP time stamps; pictures are coded in another order */
+#define BARREN_MS 5000	  /* in which packets come, and no picture */
+#define BARREN_PACKETS 30 /* it may be the machine that is slow */
 
 /*
  * Carry the RTP time stamp through the decoder as presentation time: nothing
@@ -37,8 +36,10 @@ static GstPadProbeReturn on_depay(GstPad *pad, GstPadProbeInfo *info, gpointer d
 		return GST_PAD_PROBE_DROP;
 	}
 	ts = gst_rtp_buffer_get_timestamp(&rtp);
-	/* of another stream, or a sender that was begun anew: time goes on forward */
-	if (!r->have_ext || (gint32)(ts - (guint32)r->rtp_ext) < -BACK_MAX)
+	/* of another stream, or a sender that was begun anew: time goes on forward; a little back
+	 * are pictures that are coded in another order
+	 */
+	if (!r->have_ext || (gint32)(ts - (guint32)r->rtp_ext) < -RTP_JUMP_MAX)
 		r->rtp_ext = ((r->rtp_ext >> 32) + 1) << 32 | ts;
 	else
 		gst_rtp_buffer_ext_timestamp(&r->rtp_ext, ts);

@@ -4,6 +4,8 @@
 
 #include <gst/video/video.h>
 
+#include "streamer/options.h"
+
 #define ALIVE_MS 500
 #define REPORTS_MS 5000	  /* reports are a second apart, and get lost */
 #define COLLIDING 10	  /* packets of another sender; few overtake the last of before */
@@ -139,30 +141,25 @@ guint32 streams_played(struct streams *s)
 
 static gboolean equal(GSocketAddress *a, GSocketAddress *b)
 {
-	return g_inet_socket_address_get_port(G_INET_SOCKET_ADDRESS(a)) ==
-		       g_inet_socket_address_get_port(G_INET_SOCKET_ADDRESS(b)) &&
-	       g_inet_address_equal(g_inet_socket_address_get_address(G_INET_SOCKET_ADDRESS(a)),
-				    g_inet_socket_address_get_address(G_INET_SOCKET_ADDRESS(b)));
+	return address_equal(G_INET_SOCKET_ADDRESS(a), G_INET_SOCKET_ADDRESS(b));
 }
 
 /**
  * let() - does what comes from @from belong to a stream that came from @owner?
  * @heard: when it last did, us
+ * @before: gets what @owner was if it is another from now on
  *
  * Return: FALSE: no, and @owner is still there.
  */
 static gboolean let(GSocketAddress **owner, gint64 heard, GSocketAddress *from, gint64 now,
-		    guint alive_ms, gboolean *moved)
+		    guint alive_ms, GSocketAddress **before)
 {
-	*moved = FALSE;
-	if (!G_IS_INET_SOCKET_ADDRESS(from))
+	if (!G_IS_INET_SOCKET_ADDRESS(from) || (*owner && equal(*owner, from)))
 		return TRUE;
-	if (*owner && !equal(*owner, from)) {
-		if (now - heard <= (gint64)alive_ms * 1000)
-			return FALSE;
-		*moved = TRUE;
-	}
-	g_set_object(owner, from);
+	if (*owner && now - heard <= (gint64)alive_ms * 1000)
+		return FALSE;
+	*before = *owner;
+	*owner = g_object_ref(from);
 	return TRUE;
 }
 
@@ -209,9 +206,8 @@ static gboolean comes_back(struct stream *st, GSocketAddress *from)
 
 enum streams_whose streams_heard(struct streams *s, guint32 ssrc, GSocketAddress *from)
 {
-	GSocketAddress *before = NULL;
+	GSocketAddress *before = NULL, *other = NULL;
 	gboolean moved = FALSE, another = FALSE;
-	GSocketAddress *other = NULL;
 	gint64 now = 0;
 	enum streams_whose is;
 	struct stream *st;
@@ -223,9 +219,7 @@ enum streams_whose streams_heard(struct streams *s, guint32 ssrc, GSocketAddress
 		now = g_get_monotonic_time();
 	if (st && s->proof && from)
 		g_set_object(&st->from, from);
-	if (st && st->from)
-		before = g_object_ref(st->from);
-	if (st && !s->proof && !let(&st->from, st->heard, from, now, ALIVE_MS, &moved)) {
+	if (st && !s->proof && !let(&st->from, st->heard, from, now, ALIVE_MS, &before)) {
 		st->refused++;
 		g_set_object(&st->other, from);
 		moved = comes_back(st, from);
@@ -233,6 +227,7 @@ enum streams_whose streams_heard(struct streams *s, guint32 ssrc, GSocketAddress
 			is = STREAMS_REFUSED;
 	} else if (st) {
 		st->let_in++;
+		moved = before != NULL;
 		if (moved)
 			g_set_object(&st->before, before);
 	}
@@ -267,20 +262,21 @@ enum streams_whose streams_heard(struct streams *s, guint32 ssrc, GSocketAddress
 
 enum streams_whose streams_reported(struct streams *s, guint32 ssrc, GSocketAddress *from)
 {
+	GSocketAddress *before = NULL;
 	enum streams_whose is;
 	struct stream *st;
-	gboolean moved;
 
 	g_mutex_lock(&s->lock);
 	is = whose(s, ssrc);
 	st = g_hash_table_lookup(s->known, GUINT_TO_POINTER(ssrc));
 	if (st && !s->proof) {
-		if (let(&st->reporter, st->reported, from, s->ticked, REPORTS_MS, &moved))
+		if (let(&st->reporter, st->reported, from, s->ticked, REPORTS_MS, &before))
 			st->reported = s->ticked;
 		else
 			is = STREAMS_REFUSED;
 	}
 	g_mutex_unlock(&s->lock);
+	g_clear_object(&before);
 	return is;
 }
 

@@ -13,7 +13,6 @@
 
 #define PENDING_MAX 8 /* pictures that wait for a decoder; one may never give its part out */
 #define NAL_IDR 5
-#define JUMP_MAX (10 * 90000) /* of RTP time stamps */
 
 struct picture {
 	guint64 ext;	  /* RTP time stamp without phase, extended */
@@ -225,7 +224,7 @@ static void mark_lost(struct weave *w, guint32 ts)
 	int from = (int)SPLIT_PHASE(w->ts), to = (int)SPLIT_PHASE(ts);
 	guint32 apart = base_of(ts) - base_of(w->ts);
 
-	if (apart > JUMP_MAX || !w->step || apart > w->step + w->step / 2) {
+	if (apart > RTP_JUMP_MAX || !w->step || apart > w->step + w->step / 2) {
 		for (int k = 0; k < w->phases; k++) /* of a whole picture */
 			w->lane[k].intact = FALSE;
 		return;
@@ -243,7 +242,8 @@ static void mark_lost(struct weave *w, guint32 ts)
  */
 static gboolean begins_anew(const struct weave *w, guint32 ssrc, guint16 seq, guint32 ts)
 {
-	return ssrc != w->ssrc || (gint16)(seq - w->seq) < 0 || (gint32)(ts - w->ts) < -JUMP_MAX;
+	return ssrc != w->ssrc || (gint16)(seq - w->seq) < 0 ||
+	       (gint32)(ts - w->ts) < -RTP_JUMP_MAX;
 }
 
 /* What came before is of no use to what comes from here on. */

@@ -23,6 +23,7 @@
 #define VIDEO_PT 96
 #define RTX_PT 106
 #define FEC_PT 107
+#define RTP_JUMP_MAX (10 * 90000) /* of time stamps: beyond is another sender, or begun anew */
 
 /* Header extension of transport-wide sequence numbers, and its id in our streams. */
 #define TWCC_URI "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
