@@ -336,7 +336,7 @@ def made_up(to: str, seconds: float, rate: float) -> None:
     draw, start, sent = random.Random(1), monotonic(), 0
     with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as raw:
         while monotonic() - start < seconds:
-            sleep(max(0, start + sent / rate - monotonic()))
+            peers.until(start + sent / rate)
             for _ in range(5):
                 source = socket.inet_aton(f"10.66.{draw.randrange(256)}.{draw.randrange(256)}")
                 port = draw.randrange(1024, 65000)
