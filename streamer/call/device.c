@@ -10,7 +10,7 @@ struct device {
 	GstElement *bin; /* NULL: it is not there */
 	GstPad *towards; /* it, from the joint, out of all bins that this is in */
 	GstPadChainFunction chain;
-	GstClockTime offset; /* running time at which it was opened */
+	GstClockTime offset; /* running time at which it was opened, or began */
 	gint lost, given;    /* atomic */
 	guint retry;
 	gboolean stopped;
@@ -248,6 +248,32 @@ gboolean device_message(struct device *d, GstMessage *msg)
 	if (d->p.returns == DEVICE_RETRIED)
 		retry_in(d, DEVICE_RETRY_MS);
 	return TRUE;
+}
+
+void device_begins(struct device *d, GstElement *pacer)
+{
+	GstClockTime base = gst_element_get_base_time(d->p.pipeline);
+	GstClock *clock = gst_element_get_clock(d->p.pipeline);
+	GstObject *bin = gst_object_get_parent(GST_OBJECT(pacer)); /* d->bin, unless that goes */
+
+	if (clock && bin) {
+		d->offset = gst_clock_get_time(clock) - base;
+		/* the bin, too: it gives its own to all when its change of state is over */
+		gst_element_set_base_time(GST_ELEMENT(bin), base + d->offset);
+		gst_element_set_base_time(pacer, base + d->offset);
+	}
+	g_clear_pointer(&bin, gst_object_unref);
+	g_clear_pointer(&clock, gst_object_unref);
+}
+
+gboolean device_waits(const struct device *d)
+{
+	return d && d->bin && !g_atomic_int_get(&d->given);
+}
+
+void device_lose(struct device *d, const char *why)
+{
+	post(d->bin, why);
 }
 
 GstElement *device_elements(const struct device *d)

@@ -51,6 +51,12 @@ struct device *device_new(const struct device_params *p, GError **error);
 void device_open(struct device *d);
 /* Main loop: does the error belong to it? Then it is lost, and that is told once. */
 gboolean device_message(struct device *d, GstMessage *msg);
+/* Streaming thread: it begins now, not when it was opened; @pacer holds what it gives to time. */
+void device_begins(struct device *d, GstElement *pacer);
+/* Main loop: it is opened, and nothing has gone through yet. */
+gboolean device_waits(const struct device *d);
+/* Main loop: what it is made of is of no use any more, for @why. It has elements. */
+void device_lose(struct device *d, const char *why);
 /* Main loop: its elements; NULL: it is lost. */
 GstElement *device_elements(const struct device *d);
 /* Main loop: somebody wants it back, if it is one of DEVICE_ASKED and lost. */

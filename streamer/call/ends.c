@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Both ends of what is seen and heard in a call: devices, files, test pictures. */
 #include <string.h>
+#include <unistd.h>
 
 #include <gst/video/video.h>
 
@@ -97,19 +98,90 @@ static char *device_camera(struct call *c)
 	return text;
 }
 
-/* Decoded at its pace. What fails about it is told, and tried again, as with a device. */
-static char *file(const char *path, const char *caps, GError **error)
-{
-	char *uri = source_uri(path, error), *text = NULL;
+/* What is decoded of a file, by the device that it stands for. */
+static const char *const files[CALL_DEVICES] = {
+	[CALL_CAMERA] = "camera-file", [CALL_MICROPHONE] = "microphone-file"};
 
-	if (uri)
-		text = g_strdup_printf("uridecodebin uri=\"%s\" caps=%s ! identity sync=true", uri,
-				       caps);
-	g_free(uri);
-	return text;
+/* Decoded at its pace. What fails about it is told, and tried again, as with a device. */
+static char *file(enum call_device kind, const char *caps)
+{
+	return g_strdup_printf("uridecodebin name=%s caps=%s ! identity name=pacer sync=true",
+			       files[kind], caps);
 }
 
-static char *camera(struct call *c, GError **error)
+/* What a file of this device is called. */
+static const char *path_of(const struct call *c, enum call_device kind)
+{
+	return kind == CALL_CAMERA ? c->source : c->audio;
+}
+
+#define PIPE "paqm-pipe" /* of its elements: the descriptor */
+
+static void close_pipe(gpointer fd)
+{
+	close(GPOINTER_TO_INT(fd));
+}
+
+/* The other program has begun to write long after the pipe was opened. */
+static GstPadProbeReturn on_piped(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	GstElement *pacer = gst_pad_get_parent_element(pad);
+	struct device **d = data;
+
+	(void)info;
+	device_begins(*d, pacer);
+	gst_object_unref(pacer);
+	return GST_PAD_PROBE_REMOVE;
+}
+
+static void use_pipe(struct call *c, enum call_device kind, GstElement *elements, int fd)
+{
+	GstElement *pacer = gst_bin_get_by_name(GST_BIN(elements), "pacer");
+	GstPad *pad = gst_element_get_static_pad(pacer, "sink");
+
+	g_object_set_data_full(G_OBJECT(elements), PIPE, GINT_TO_POINTER(fd), close_pipe);
+	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, on_piped, &c->devices[kind], NULL);
+	gst_object_unref(pad);
+	gst_object_unref(pacer);
+}
+
+/* What file() has made gets what the path names now, which may be another file each time. */
+static void name_files(GstElement *elements, gpointer call)
+{
+	struct call *c = call;
+
+	for (int i = 0; i < CALL_DEVICES; i++) {
+		GstElement *decoder =
+			files[i] ? gst_bin_get_by_name(GST_BIN(elements), files[i]) : NULL;
+		char *uri;
+		int fd;
+
+		if (!decoder)
+			continue;
+		uri = source_uri(path_of(c, i), &fd, NULL);
+		if (!uri) /* its element says why */
+			uri = gst_filename_to_uri(path_of(c, i), NULL);
+		g_object_set(decoder, "uri", uri, NULL);
+		if (fd >= 0)
+			use_pipe(c, i, elements, fd);
+		g_free(uri);
+		gst_object_unref(decoder);
+	}
+}
+
+void call_watch_pipes(struct call *c)
+{
+	for (int i = 0; i < CALL_DEVICES; i++) {
+		GstElement *elements = device_elements(c->devices[i]);
+		gpointer fd = elements ? g_object_get_data(G_OBJECT(elements), PIPE) : NULL;
+
+		if (fd && device_waits(c->devices[i]) &&
+		    !source_is_that_pipe(path_of(c, i), GPOINTER_TO_INT(fd)))
+			device_lose(c->devices[i], "the pipe is another one now, or none");
+	}
+}
+
+static char *camera(struct call *c)
 {
 	char *any, *text;
 
@@ -124,9 +196,7 @@ static char *camera(struct call *c, GError **error)
 	else if (choose_is(c->source, "camera") || g_str_has_prefix(c->source, "/dev/video"))
 		any = device_camera(c);
 	else
-		any = file(c->source, "video/x-raw", error);
-	if (!any)
-		return NULL;
+		any = file(CALL_CAMERA, "video/x-raw");
 	/* what has another shape gets borders */
 	text = g_strdup_printf("%s ! " SOURCE_UPRIGHT " ! videoscale ! videorate ! "
 			       "video/x-raw,format=I420,width=%d,height=%d,framerate=24/1,"
@@ -136,7 +206,7 @@ static char *camera(struct call *c, GError **error)
 	return text;
 }
 
-static char *microphone(struct call *c, GError **error)
+static char *microphone(struct call *c)
 {
 	if (choose_is(c->audio, "mic"))
 		return g_strdup(found(c, CALL_MICROPHONE, "autoaudiosrc"));
@@ -144,7 +214,7 @@ static char *microphone(struct call *c, GError **error)
 		return g_strdup("audiotestsrc is-live=true wave=ticks");
 	c->samples = source_is_pipe(c->audio) ? NULL : samples_load(c->audio, NULL);
 	if (!c->samples)
-		return file(c->audio, "audio/x-raw", error);
+		return file(CALL_MICROPHONE, "audio/x-raw");
 	return g_strdup_printf("appsrc name=microphone is-live=true format=time max-buffers=10 "
 			       "leaky-type=downstream caps=audio/x-raw,format=S16LE,rate=%d,"
 			       "channels=1,layout=interleaved",
@@ -216,15 +286,15 @@ static const struct {
 };
 
 /* What the option for a device says, and the elements that this means; free with g_free(). */
-static char *chosen(struct call *c, enum call_device kind, const char **option, GError **error)
+static char *chosen(struct call *c, enum call_device kind, const char **option)
 {
 	switch (kind) {
 	case CALL_CAMERA:
 		*option = c->source;
-		return camera(c, error);
+		return camera(c);
 	case CALL_MICROPHONE:
 		*option = c->audio;
-		return microphone(c, error);
+		return microphone(c);
 	case CALL_SCREEN:
 		*option = c->sink;
 		return screen(c);
@@ -240,7 +310,7 @@ static char *chosen(struct call *c, enum call_device kind, const char **option, 
 gboolean call_use_device(struct call *c, enum call_device kind, GError **error)
 {
 	const char *option;
-	char *elements = chosen(c, kind, &option, error);
+	char *elements = chosen(c, kind, &option);
 	gboolean usual = choose_is(option, kinds[kind].usual);
 	struct device_params p = {
 		.what = strcmp(option, kinds[kind].usual) ? option : kinds[kind].what,
@@ -250,7 +320,7 @@ gboolean call_use_device(struct call *c, enum call_device kind, GError **error)
 		.pipeline = c->pipeline,
 		.joint = part_of(c->pipeline, kinds[kind].joint),
 		.probe = kinds[kind].probe,
-		.made = kind == CALL_SCREEN ? call_write_y4m : NULL,
+		.made = kind == CALL_SCREEN ? call_write_y4m : name_files,
 		.tell = call_on_device,
 		.data = c,
 	};
@@ -259,8 +329,7 @@ gboolean call_use_device(struct call *c, enum call_device kind, GError **error)
 		p.returns = DEVICE_ASKED;
 	if (!p.source && !usual)
 		p.returns = DEVICE_GONE;
-	if (elements)
-		c->devices[kind] = device_new(&p, error);
+	c->devices[kind] = device_new(&p, error);
 	g_free(elements);
 	if (c->devices[kind] && p.returns == DEVICE_ASKED) {
 		GstPad *pad = gst_element_get_static_pad(p.joint, "src");

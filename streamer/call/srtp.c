@@ -74,6 +74,7 @@ static GstElement *on_rtp_decoder(GstElement *bin, guint session, gpointer data)
 	guard_proven_rtp(c->guard[session], dec, "rtp_src");
 	if (session == CALL_VIDEO)
 		part_probe(dec, "rtp_src", call_on_proven, c);
+	guard_hide_sender(dec, "rtp_src");
 	return dec;
 }
 
@@ -87,6 +88,7 @@ static GstElement *on_rtcp_decoder(GstElement *bin, guint session, gpointer data
 		return NULL;
 	guard_proven_rtcp(c->guard[session], dec, "rtcp_src");
 	capture_reports(&c->capture[session], dec, "rtcp_src");
+	guard_hide_sender(dec, "rtcp_src");
 	return dec;
 }
 

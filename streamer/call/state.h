@@ -185,6 +185,8 @@ void call_use_srtp(struct call *c);
 /* ends.c: what is at an end comes into the pipeline, where its joint is. */
 gboolean call_find_devices(struct call *c, GError **error); /* those that have names */
 gboolean call_use_device(struct call *c, enum call_device kind, GError **error);
+/* Main loop, now and then: a pipe that was made anew is opened anew. */
+void call_watch_pipes(struct call *c);
 
 /* media.c */
 gboolean call_build(struct call *c, GError **error);

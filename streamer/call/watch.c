@@ -213,6 +213,7 @@ gboolean call_on_second(gpointer data)
 			reports_poll(c->reports[i], on_report, &(struct told){c, i});
 	if (call_sends_video(c))
 		look_at_advice(c);
+	call_watch_pipes(c);
 	if (is_silent(c))
 		call_end(c, "no packet of the peer for 10 s");
 	text = statistics(c);

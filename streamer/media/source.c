@@ -26,10 +26,11 @@ gboolean source_is_pipe(const char *path)
 	return !stat(path, &st) && S_ISFIFO(st.st_mode);
 }
 
-char *source_uri(const char *path, GError **error)
+char *source_uri(const char *path, int *pipe, GError **error)
 {
 	int fd;
 
+	*pipe = -1;
 	if (!source_is_pipe(path))
 		return gst_filename_to_uri(path, error);
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -40,7 +41,16 @@ char *source_uri(const char *path, GError **error)
 	}
 	g_printerr("paqm-streamer: %s is a pipe: waiting for what another program writes to it\n",
 		   path);
+	*pipe = fd;
 	return g_strdup_printf("fd://%d", fd);
+}
+
+gboolean source_is_that_pipe(const char *path, int pipe)
+{
+	struct stat named, open;
+
+	return !stat(path, &named) && !fstat(pipe, &open) && named.st_dev == open.st_dev &&
+	       named.st_ino == open.st_ino;
 }
 
 static gboolean refuse(struct y4m *y, GError **error, const char *path, const char *why)

@@ -22,11 +22,14 @@ struct y4m {
 gboolean source_is_pipe(const char *path);
 /**
  * source_uri() - what uridecodebin opens
+ * @pipe: a descriptor, if @path is a pipe, to be closed when nothing reads it any more; else -1
  *
- * Of a pipe it is a descriptor that stays open: filesrc waits in open() and read() for who writes,
- * and nothing ends it then.
+ * Of a pipe it is that descriptor: filesrc waits in open() and read() for who writes, and nothing
+ * ends it then.
  */
-char *source_uri(const char *path, GError **error);
+char *source_uri(const char *path, int *pipe, GError **error);
+/* FALSE: it was removed, or made anew, and nobody will ever write to what was opened. */
+gboolean source_is_that_pipe(const char *path, int pipe);
 gboolean y4m_open(struct y4m *y, const char *path, GError **error);
 GstBuffer *y4m_frame(const struct y4m *y, guint index);
 GstCaps *y4m_caps(const struct y4m *y);

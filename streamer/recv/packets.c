@@ -15,16 +15,24 @@
 #define NTP_EPOCH_S 2208988800ULL /* 1970, in seconds since 1900 */
 #define TWCC_FMT 15
 
-/* Before the first report of the sender, or of where it is now: it is a port above the media's. */
-static void guess_peer(struct receiver *r, GstBuffer *buf, gboolean moved)
+/*
+ * The stream comes from there. Until a report of the sender, or of where it is now, comes, ours go
+ * to a port above.
+ */
+static void come_from(struct receiver *r, GSocketAddress *from, gboolean moved)
 {
-	GstNetAddressMeta *meta = gst_buffer_get_net_address_meta(buf);
-
+	if (!G_IS_INET_SOCKET_ADDRESS(from))
+		return;
 	g_mutex_lock(&r->lock);
 	if (moved)
-		g_clear_object(&r->peer);
-	if (meta && !r->peer && G_IS_INET_SOCKET_ADDRESS(meta->addr))
-		r->peer = address_with_port(G_INET_SOCKET_ADDRESS(meta->addr), 1);
+		r->peer_reported = FALSE;
+	if (!r->from || !address_equal(r->from, G_INET_SOCKET_ADDRESS(from))) {
+		g_set_object(&r->from, G_INET_SOCKET_ADDRESS(from));
+		if (!r->peer_reported) {
+			g_clear_object(&r->peer);
+			r->peer = address_with_port(r->from, 1);
+		}
+	}
 	g_mutex_unlock(&r->lock);
 }
 
@@ -100,11 +108,11 @@ gboolean recv_on_deciding(gpointer receiver)
 }
 
 /* Network thread: a packet of the stream, which is not sent again. */
-static void show_decider(struct receiver *r, const guint8 *p, gsize len, enum ecn ecn)
+static void show_decider(struct receiver *r, const guint8 *p, gsize len, gsize wire, enum ecn ecn)
 {
 	struct dec_packet d = {
 		.at = monotonic_ns() / 1e9,
-		.bytes = len + wire_ip_udp(g_socket_get_family(r->rtp) == G_SOCKET_FAMILY_IPV6),
+		.bytes = wire + wire_ip_udp(g_socket_get_family(r->rtp) == G_SOCKET_FAMILY_IPV6),
 		.ecn = ecn,
 		.ts = paqm_get32(p + 4),
 		.seq = paqm_get16(p + 2),
@@ -138,7 +146,7 @@ static GstPadProbeReturn on_own_report(GstPad *pad, GstPadProbeInfo *info, gpoin
 /* Network thread: one that ought to be of a picture, whoever sends it. */
 static void count_unshown(struct receiver *r, const guint8 *p)
 {
-	if ((p[1] & 0x7f) == FEC_PT)
+	if ((p[1] & 0x7f) == FEC_PT || (p[1] & 0x7f) == RTX_PT)
 		return;
 	g_atomic_int_set(&r->newest_ssrc, (gint)paqm_get32(p + 8));
 	g_atomic_int_set(&r->newest_pt, p[1] & 0x7f);
@@ -151,57 +159,100 @@ static gboolean is_probe(const guint8 *p, gsize len)
 	return len >= PAQM_PROBE_LEN && p[0] == PAQM_PROBE_FIRST;
 }
 
-static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+/* Network thread: does it come from where the stream does? */
+static gboolean is_from_there(struct receiver *r, GSocketAddress *from)
+{
+	return !r->from || !G_IS_INET_SOCKET_ADDRESS(from) ||
+	       address_equal(r->from, G_INET_SOCKET_ADDRESS(from));
+}
+
+/*
+ * Network thread. Probes are signed by nobody: from where the stream comes, or ahead of its first
+ * packet.
+ */
+static void see_probe(struct receiver *r, GSocketAddress *from, const guint8 *p, gsize len)
+{
+	bool probe;
+
+	if (!is_from_there(r, from))
+		return;
+	if (!r->peer && G_IS_INET_SOCKET_ADDRESS(from))
+		r->peer = address_with_port(G_INET_SOCKET_ADDRESS(from), 1);
+	r->probes++;
+	if (returns_see(&r->returns, p, len, (guint64)monotonic_ns(), &probe))
+		return_rate(r);
+}
+
+/* At the socket. */
+static GstPadProbeReturn on_datagram(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
 	GstBuffer *buf = GST_PAD_PROBE_INFO_BUFFER(info);
-	GstRTPBuffer rtp = GST_RTP_BUFFER_INIT;
+	GstNetAddressMeta *meta = gst_buffer_get_net_address_meta(buf);
 	struct receiver *r = data;
-	bool probe = false, begins, due = false;
-	enum ecn ecn = ecn_taken();
-	enum streams_whose is = STREAMS_OURS;
-	GstNetAddressMeta *meta;
-	gboolean ours;
+	gboolean in = FALSE;
 	GstMapInfo map;
 
 	(void)pad;
 	if (!gst_buffer_map(buf, &map, GST_MAP_READ))
 		return GST_PAD_PROBE_OK;
-	if (!is_probe(map.data, map.size) && !guard_let(r->guard, map.data, map.size)) {
-		gst_buffer_unmap(buf, &map);
-		return GST_PAD_PROBE_DROP;
-	}
-	if (map.size >= 12 && map.data[0] >> 6 == 2 && (map.data[1] & 0x7f) != RTX_PT) {
-		meta = gst_buffer_get_net_address_meta(buf);
-		is = streams_heard(r->streams, paqm_get32(map.data + 8), meta ? meta->addr : NULL);
-		if (is == STREAMS_REFUSED) {
-			gst_buffer_unmap(buf, &map);
-			return GST_PAD_PROBE_DROP;
-		}
+	if (is_probe(map.data, map.size))
+		see_probe(r, meta ? meta->addr : NULL, map.data, map.size);
+	else
+		in = guard_let(r->guard, map.data, map.size);
+	if (in)
 		count_unshown(r, map.data);
-		if (is != STREAMS_OTHER && (map.data[1] & 0x7f) == VIDEO_PT)
-			r->media_ssrc = paqm_get32(map.data + 8);
-	}
-	ours = is != STREAMS_OTHER;
-	if (map.size >= 12 && map.data[0] >> 6 == 2 && ours)
-		see_packet(r, map.data, ecn);
-	if (r->dec && map.size >= 12 && map.data[0] >> 6 == 2 && ours &&
-	    (map.data[1] & 0x7f) == VIDEO_PT && !train_is(map.data, map.size))
-		show_decider(r, map.data, map.size, ecn);
-	begins = !r->srtp_key && train_is(map.data, map.size);
-	if (ours)
-		due = returns_see(&r->returns, map.data, map.size, (guint64)monotonic_ns(), &probe);
 	gst_buffer_unmap(buf, &map);
-	if (!ours) /* rtpbin has to know of it, nobody else */
-		return begins ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
-	guess_peer(r, buf, is == STREAMS_MOVED);
-	if (due)
-		return_rate(r);
-	if (probe) {
-		r->probes++;
-		return GST_PAD_PROBE_DROP;
+	return in ? GST_PAD_PROBE_OK : GST_PAD_PROBE_DROP;
+}
+
+/* Network thread: whose a packet is; what is sent again has an SSRC of its own (RFC 4588). */
+static enum streams_whose look_whose(struct receiver *r, const guint8 *p, GSocketAddress *from)
+{
+	enum streams_whose is;
+
+	if ((p[1] & 0x7f) == RTX_PT)
+		return r->srtp_key || is_from_there(r, from) ? STREAMS_OURS : STREAMS_REFUSED;
+	is = streams_heard(r->streams, paqm_get32(p + 8), from);
+	if (is == STREAMS_REFUSED || is == STREAMS_OTHER)
+		return is;
+	come_from(r, from, is == STREAMS_MOVED);
+	if ((p[1] & 0x7f) == VIDEO_PT)
+		r->media_ssrc = paqm_get32(p + 8);
+	return is;
+}
+
+/* Of packets that were let in, and have proven themselves where there is a key. */
+static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	GstBuffer *buf = GST_PAD_PROBE_INFO_BUFFER(info);
+	GstNetAddressMeta *meta = gst_buffer_get_net_address_meta(buf);
+	GstRTPBuffer rtp = GST_RTP_BUFFER_INIT;
+	gsize wire = gst_buffer_get_size(buf);
+	struct receiver *r = data;
+	enum ecn ecn = ecn_taken();
+	enum streams_whose is;
+	bool probe, begins;
+	GstMapInfo map;
+
+	(void)pad;
+	if (!gst_buffer_map(buf, &map, GST_MAP_READ))
+		return GST_PAD_PROBE_OK;
+	if (r->srtp_key)
+		wire += WIRE_SRTP;
+	begins = !r->srtp_key && train_is(map.data, map.size);
+	is = look_whose(r, map.data, meta ? meta->addr : NULL);
+	if (is == STREAMS_OURS || is == STREAMS_MOVED) {
+		see_packet(r, map.data, ecn);
+		if (r->dec && (map.data[1] & 0x7f) == VIDEO_PT && !begins)
+			show_decider(r, map.data, map.size, wire, ecn);
+		if (returns_see(&r->returns, map.data, map.size, (guint64)monotonic_ns(), &probe))
+			return_rate(r);
 	}
-	if (begins) /* it has done its work on the way */
+	gst_buffer_unmap(buf, &map);
+	if (is == STREAMS_REFUSED || begins) /* a train has done its work on the way */
 		return GST_PAD_PROBE_DROP;
+	if (is == STREAMS_OTHER) /* rtpbin has to know of it, nobody else */
+		return GST_PAD_PROBE_OK;
 	if (!gst_rtp_buffer_map(buf, GST_MAP_READ, &rtp))
 		return GST_PAD_PROBE_OK;
 	inbound_packet(r->inbound, gst_rtp_buffer_get_timestamp(&rtp));
@@ -222,8 +273,7 @@ static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer 
 		fprintf(r->rx_csv, "%" G_GINT64_FORMAT ",%u,%u,%d,%" G_GSIZE_FORMAT "\n",
 			realtime_ns(), gst_rtp_buffer_get_seq(&rtp),
 			gst_rtp_buffer_get_timestamp(&rtp), gst_rtp_buffer_get_marker(&rtp),
-			gst_buffer_get_size(buf) +
-				wire_ip_udp(g_socket_get_family(r->rtp) == G_SOCKET_FAMILY_IPV6));
+			wire + wire_ip_udp(g_socket_get_family(r->rtp) == G_SOCKET_FAMILY_IPV6));
 	gst_rtp_buffer_unmap(&rtp);
 	return GST_PAD_PROBE_OK;
 }
@@ -243,28 +293,13 @@ static GstPadProbeReturn on_rtcp(GstPad *pad, GstPadProbeInfo *info, gpointer da
 	is = streams_reported(r->streams, paqm_get32(head + 4), meta->addr);
 	if (is == STREAMS_REFUSED)
 		return GST_PAD_PROBE_DROP;
-	if (is == STREAMS_OURS) {
-		g_mutex_lock(&r->lock);
+	g_mutex_lock(&r->lock);
+	if (is == STREAMS_OURS)
+		r->peer_reported = TRUE;
+	/* a sender whom nobody reports to may send no packets, but reports */
+	if (is == STREAMS_OURS || !r->from)
 		g_set_object(&r->peer, meta->addr);
-		g_mutex_unlock(&r->lock);
-	}
-	return GST_PAD_PROBE_OK;
-}
-
-/*
- * Whom an SSRC belongs to is decided by now (streams.h, or a key). rtpsession would leave out a
- * sender that has moved until it has forgotten the one before, five seconds later.
- */
-static GstPadProbeReturn on_leaving(GstPad *pad, GstPadProbeInfo *info, gpointer data)
-{
-	GstBuffer *buf = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
-	GstNetAddressMeta *meta = gst_buffer_get_net_address_meta(buf);
-
-	(void)pad;
-	(void)data;
-	info->data = buf;
-	if (meta)
-		gst_buffer_remove_meta(buf, GST_META_CAST(meta));
+	g_mutex_unlock(&r->lock);
 	return GST_PAD_PROBE_OK;
 }
 
@@ -308,19 +343,26 @@ static gboolean on_sending_report(GObject *session, GstBuffer *buf, gboolean ear
 	return len > 0;
 }
 
-static void watch_rtcp(struct receiver *r)
+/* With a key, nothing but what has proven itself says who sends, or where to. */
+static void watch_sockets(struct receiver *r)
 {
-	GstElement *in = part_of(r->pipeline, "rtcpin"), *dec = part_of(r->pipeline, "srtp");
+	GstElement *rtp = part_of(r->pipeline, "rtp"), *rtcp = part_of(r->pipeline, "rtcpin");
+	const char *rtp_pad = "src", *rtcp_pad = "src";
 
-	guard_rtcp(r->guard, in, "src");
+	part_probe(rtp, "src", on_datagram, r);
+	guard_rtcp(r->guard, rtcp, "src");
 	if (r->srtp_key) {
-		guard_proven_rtp(r->guard, dec, "rtp_src");
-		guard_proven_rtcp(r->guard, dec, "rtcp_src");
-	} else {
-		guard_proven_rtcp(r->guard, in, "src");
+		rtp = part_of(r->pipeline, "srtp");
+		rtcp = rtp;
+		rtp_pad = "rtp_src";
+		rtcp_pad = "rtcp_src";
+		guard_proven_rtp(r->guard, rtp, rtp_pad);
 	}
-	part_probe(in, "src", on_rtcp, r);
-	part_probe(in, "src", on_leaving, r);
+	part_probe(rtp, rtp_pad, on_packet, r);
+	guard_hide_sender(rtp, rtp_pad);
+	guard_proven_rtcp(r->guard, rtcp, rtcp_pad);
+	part_probe(rtcp, rtcp_pad, on_rtcp, r);
+	guard_hide_sender(rtcp, rtcp_pad);
 }
 
 void recv_watch_packets(struct receiver *r)
@@ -329,10 +371,8 @@ void recv_watch_packets(struct receiver *r)
 
 	ecn_watch(part_of(r->pipeline, "rtp"), r->rtp);
 	r->ntp_ns = NTP_EPOCH_S * 1000000000 + (guint64)(realtime_ns() - monotonic_ns());
-	part_probe(part_of(r->pipeline, "rtp"), "src", on_packet, r);
-	part_probe(part_of(r->pipeline, "rtp"), "src", on_leaving, r);
 	part_probe(part_of(r->pipeline, "bin"), "send_rtcp_src_0", on_own_report, r);
-	watch_rtcp(r);
+	watch_sockets(r);
 	g_signal_emit_by_name(part_of(r->pipeline, "bin"), "get-internal-session", 0, &r->session);
 	g_object_get(r->session, "internal-ssrc", &ssrc, NULL);
 	g_signal_connect(r->session, "on-sending-rtcp", G_CALLBACK(on_sending_report), r);

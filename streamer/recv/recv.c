@@ -222,6 +222,10 @@ static void run(struct receiver *r)
 	if (refused)
 		printf("%s\n", refused);
 	g_free(refused);
+	if (streams_reports_refused(r->streams))
+		printf("refused reports: %" G_GUINT64_FORMAT
+		       " of a stream that somebody else sends\n",
+		       streams_reports_refused(r->streams));
 }
 
 int cmd_recv(int argc, char **argv)
@@ -262,6 +266,7 @@ out:
 	if (r.main)
 		g_main_loop_unref(r.main);
 	g_clear_object(&r.peer);
+	g_clear_object(&r.from);
 	dec_free(r.dec);
 	g_mutex_clear(&r.deciding);
 	g_mutex_clear(&r.lock);

@@ -32,7 +32,9 @@ struct receiver {
 	GstElement *decoder; /* of the stream that is played; NULL: none yet, or weave's */
 	int status;
 	GMutex lock;
-	GSocketAddress *peer; /* where reports go; NULL until something came */
+	GSocketAddress *peer;	  /* where reports go; NULL until something came */
+	gboolean peer_reported;	  /* by the sender; else guessed */
+	GInetSocketAddress *from; /* the stream; NULL until it came */
 
 	char *form_text, *feedback_text, *srtp_key_file, *cname;
 	enum returns_form form;

@@ -37,6 +37,7 @@ struct streams {
 	GMutex lock;
 	GHashTable *known; /* of struct stream, by SSRC */
 	struct stream *now;
+	guint64 reports_refused;
 	gint64 ticked;	/* us: of the last tick; a look at the clock takes time in the lab */
 	guint pictures; /* when it was taken */
 	guint64 packets;
@@ -142,6 +143,13 @@ guint32 streams_played(struct streams *s)
 static gboolean equal(GSocketAddress *a, GSocketAddress *b)
 {
 	return address_equal(G_INET_SOCKET_ADDRESS(a), G_INET_SOCKET_ADDRESS(b));
+}
+
+static gboolean same_host(GSocketAddress *a, GSocketAddress *b)
+{
+	return G_IS_INET_SOCKET_ADDRESS(a) && G_IS_INET_SOCKET_ADDRESS(b) &&
+	       g_inet_address_equal(g_inet_socket_address_get_address(G_INET_SOCKET_ADDRESS(a)),
+				    g_inet_socket_address_get_address(G_INET_SOCKET_ADDRESS(b)));
 }
 
 /**
@@ -267,17 +275,30 @@ enum streams_whose streams_reported(struct streams *s, guint32 ssrc, GSocketAddr
 	struct stream *st;
 
 	g_mutex_lock(&s->lock);
-	is = whose(s, ssrc);
 	st = g_hash_table_lookup(s->known, GUINT_TO_POINTER(ssrc));
+	is = st ? whose(s, ssrc) : STREAMS_OTHER;
 	if (st && !s->proof) {
-		if (let(&st->reporter, st->reported, from, s->ticked, REPORTS_MS, &before))
+		if (same_host(st->from, from) &&
+		    let(&st->reporter, st->reported, from, s->ticked, REPORTS_MS, &before)) {
 			st->reported = s->ticked;
-		else
+		} else {
 			is = STREAMS_REFUSED;
+			s->reports_refused++;
+		}
 	}
 	g_mutex_unlock(&s->lock);
 	g_clear_object(&before);
 	return is;
+}
+
+guint64 streams_reports_refused(struct streams *s)
+{
+	guint64 refused;
+
+	g_mutex_lock(&s->lock);
+	refused = s->reports_refused;
+	g_mutex_unlock(&s->lock);
+	return refused;
 }
 
 guint32 streams_now(struct streams *s, GSocketAddress **from)

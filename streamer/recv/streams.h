@@ -54,8 +54,14 @@ enum streams_whose {
  * @from: address of its sender, or NULL
  */
 enum streams_whose streams_heard(struct streams *s, guint32 ssrc, GSocketAddress *from);
-/* Thread of RTCP: the same of a report; never STREAMS_MOVED. */
+/*
+ * Thread of RTCP: the same of a report; never STREAMS_MOVED, and STREAMS_OTHER of an unknown
+ * stream. It comes from the host that the packets come from: where it is from decides where
+ * ours go.
+ */
 enum streams_whose streams_reported(struct streams *s, guint32 ssrc, GSocketAddress *from);
+/* Any thread: how many of them were of somebody else. */
+guint64 streams_reports_refused(struct streams *s);
 /* Any thread: that is played; 0: none. */
 guint32 streams_played(struct streams *s);
 /* Main loop, a few times a second; @pictures: shown so far. */

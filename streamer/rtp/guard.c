@@ -2,6 +2,8 @@
 /* The gate before one of rtpbin's sessions; see guard.h. */
 #include "streamer/rtp/guard.h"
 
+#include <gst/net/gstnetaddressmeta.h>
+
 #include "core/paqm_msg.h"
 #include "streamer/media/parts.h"
 #include "streamer/rtp/wire.h"
@@ -135,6 +137,24 @@ static GstPadProbeReturn on_proven_rtcp(GstPad *pad, GstPadProbeInfo *info, gpoi
 		return GST_PAD_PROBE_DROP;
 	gst_buffer_set_size(buf, (gssize)left);
 	return GST_PAD_PROBE_OK;
+}
+
+static GstPadProbeReturn on_leaving(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	GstBuffer *buf = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
+	GstNetAddressMeta *meta = gst_buffer_get_net_address_meta(buf);
+
+	(void)pad;
+	(void)data;
+	info->data = buf;
+	if (meta)
+		gst_buffer_remove_meta(buf, GST_META_CAST(meta));
+	return GST_PAD_PROBE_OK;
+}
+
+void guard_hide_sender(GstElement *e, const char *pad)
+{
+	part_probe(e, pad, on_leaving, NULL);
 }
 
 void guard_rtp(struct guard *g, GstElement *e, const char *pad)

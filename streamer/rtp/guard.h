@@ -41,6 +41,13 @@ void guard_both(struct guard *g, GstElement *e, const char *pad);
 void guard_proven_rtp(struct guard *g, GstElement *e, const char *pad);
 void guard_proven_rtcp(struct guard *g, GstElement *e, const char *pad);
 
+/*
+ * Where it is decided whom an SSRC belongs to, by a key or by what stands before: rtpsession would
+ * leave out a sender whose address is another now (a NAT), until it has forgotten the one before,
+ * five seconds later.
+ */
+void guard_hide_sender(GstElement *e, const char *pad);
+
 /* Main loop: time has passed. A few times a second is enough, and no packet costs a look at
  * the clock, which in the lab takes time.
  */

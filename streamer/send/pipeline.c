@@ -10,6 +10,7 @@
 static char *source_description(struct sender *s, GError **error)
 {
 	char *uri, *text;
+	int pipe; /* read until the program ends */
 
 	if (s->from_file)
 		return g_strdup("appsrc name=source is-live=true format=time max-buffers=4 "
@@ -23,7 +24,7 @@ static char *source_description(struct sender *s, GError **error)
 	if (!strcmp(s->source, "test"))
 		return g_strdup("videotestsrc is-live=true pattern=ball ! "
 				"video/x-raw,format=I420,width=640,height=360,framerate=24/1");
-	uri = source_uri(s->source, error);
+	uri = source_uri(s->source, &pipe, error);
 	if (!uri)
 		return NULL;
 	text = g_strdup_printf("uridecodebin uri=\"%s\" ! " SOURCE_UPRIGHT

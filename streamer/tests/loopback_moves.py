@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Senders that keep their SSRC: begun anew, moved by a NAT, or two of them at once."""
+"""Senders that keep their SSRC: begun anew, moved by a NAT, two at once, or one that claims it."""
 
 import contextlib
+import re
 import signal
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -55,27 +57,29 @@ def anew(program: str, tmp: Path) -> None:
                 check("packets of SSRC" not in said and "left out" not in said, f"{name}: {said}")
 
 
+def pair(stack: contextlib.ExitStack, host: str, port: int) -> list[socket.socket]:
+    """Sockets of RTP and RTCP."""
+    ends = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(2)]
+    for i, end in enumerate(ends):
+        end.bind((host, port + i))
+    return ends
+
+
 @contextlib.contextmanager
-def nat(to: int) -> Iterator[tuple[int, Callable[[], None], list[int]]]:
+def nat(
+    to: int, sees: Callable[[bytes], None] = lambda data: None
+) -> Iterator[tuple[int, Callable[[], None], list[int]]]:
     """Between a sender and @to: its port, what gives the sender other ports outside, and how many
-    reports came back by those of each time.
+    reports came back by those of each time. @sees is given RTP before it goes on.
     """
     port, sender, over = free_port(), [("127.0.0.1", 0)] * 2, threading.Event()
     reports: list[int] = []
     with contextlib.ExitStack() as stack:
-
-        def pair(port: int) -> list[socket.socket]:
-            ends = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
-            for i, end in enumerate(ends):
-                stack.enter_context(end)
-                end.bind(("127.0.0.1", port + i))
-            return ends
-
-        inside, outside = pair(port), pair(free_port())
+        inside, outside = (pair(stack, "127.0.0.1", p) for p in (port, free_port()))
         reports.append(0)
 
         def move() -> None:
-            outside[:] = pair(free_port())
+            outside[:] = pair(stack, "127.0.0.1", free_port())
             reports.append(0)
 
         def forward() -> None:
@@ -85,6 +89,8 @@ def nat(to: int) -> Iterator[tuple[int, Callable[[], None], list[int]]]:
                     with contextlib.suppress(BlockingIOError):
                         while True:
                             data, source = end.recvfrom(2048, socket.MSG_DONTWAIT)
+                            if i == 0:
+                                sees(data)
                             if i < 2:
                                 sender[i] = source
                                 ends[i].sendto(data, ("127.0.0.1", to + i))
@@ -147,3 +153,92 @@ def collision(program: str, tmp: Path) -> None:
     check(seen == list(range(count)), f"collision: {len(seen)} of {count} of the first")
     check(len(shown(came, new)[1]) > 48, f"collision: of the second {shown(came, new)[1]}")
     check(said.count("SSRC 11") == 2 and "packets of" not in said, f"collision: {said}")
+
+
+class Claimant:
+    """Another host, which sends reports with the SSRC of a stream, for each of its packets, and,
+    where there is a key, packets and signatures of its own invention.
+    """
+
+    def __init__(self, stack: contextlib.ExitStack, port: int, signs: bool) -> None:
+        self.rtp, self.rtcp = pair(stack, "127.0.0.2", free_port())
+        self.port, self.signs, self.turn = port, signs, 0
+
+    def sees(self, data: bytes) -> None:
+        self.turn += 1
+        report = struct.pack("!BBH4s", 0x80, 200, 6, data[8:12]) + bytes(20)
+        self.rtcp.sendto(report, ("127.0.0.1", self.port + 1))
+        if not self.signs:
+            return
+        signed = report + struct.pack("!I", 0x80000001 + self.turn) + bytes(10)
+        self.rtcp.sendto(signed, ("127.0.0.1", self.port + 1))
+        number = int.from_bytes(data[2:4], "big") + 7 & 0xFFFF
+        packet = data[:2] + number.to_bytes(2, "big") + data[4:12] + bytes(60)
+        self.rtp.sendto(packet, ("127.0.0.1", self.port))
+
+    def was_told(self) -> bool:
+        for end in (self.rtp, self.rtcp):
+            end.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                return bool(end.recv(2048))
+        return False
+
+
+def claimed(program: str, tmp: Path) -> None:
+    """Reports of another host with the stream's SSRC, the first before its sender's: whoever sends
+    them gets none of ours. Nor by packets that are not signed, where there is a key.
+    """
+    came, sent = tmp / "hr", tmp / "hs"
+    secret = ["--srtp-key", str(tmp / "key")]
+    for options in ([], secret):
+        port = free_port()
+        receiver = receive(program, f"127.0.0.1:{port}", came, *options)
+        with contextlib.ExitStack() as stack:
+            claimant = Claimant(stack, port, bool(options))
+            to, _, reports = stack.enter_context(nat(port, claimant.sees))
+            sender = send(program, f"127.0.0.1:{to}", sent, tmp / "clip.y4m", "--loop",
+                          "--duration", 6, *options)  # fmt: skip
+            said = finish(receiver, sender)[1]
+            check(not claimant.was_told(), f"claimed {options}: a report for the stranger")
+        count, seen = shown(came, sent)
+        check(count - len(seen) <= 2, f"claimed {options}: {len(seen)} of {count}: {said}")
+        check(reports[0] > 5, f"claimed {options}: reports {reports}")
+        # one that is signed wrongly is nobody's: srtpdec leaves it out
+        told = re.search(r"refused reports: (\d+) of a stream that somebody", said)
+        check(claimant.turn > 100 and (int(told[1]) > 100 if told else bool(options)),
+              f"claimed {options}: {claimant.turn}: {said}")  # fmt: skip
+
+
+def paused(program: str, tmp: Path) -> None:
+    """A sender that stood still for a second has its stream back, whoever sent a packet now and
+    then with its SSRC.
+    """
+    port, came, sent, over = free_port(), tmp / "pr", tmp / "ps", threading.Event()
+    receiver = receive(program, f"127.0.0.1:{port}", came)
+    sender = send(program, f"127.0.0.1:{port}", sent, tmp / "clip.y4m", "--loop", "--ssrc", 11,
+                  "--duration", 9)  # fmt: skip
+
+    def disturb() -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            stranger.bind(("127.0.0.2", 0))
+            while not over.wait(0.3):
+                head = struct.pack("!BBHII", 0x80, 96, 0, 0, 11)
+                stranger.sendto(head + b"\x41" + bytes(20), ("127.0.0.1", port))
+
+    log = came / "rx.csv"
+    until("packets come", lambda: log.exists() and log.stat().st_size, receiver, sender)
+    thread = threading.Thread(target=disturb)
+    thread.start()
+    try:
+        time.sleep(2)
+        sender.send_signal(signal.SIGSTOP)
+        time.sleep(1)
+        sender.send_signal(signal.SIGCONT)
+        said = finish(receiver, sender)[1]
+    finally:
+        over.set()
+        thread.join()
+    count, seen = shown(came, sent)
+    tail = list(range(count - 72, count - 1))
+    check([n for n in seen if n in tail] == tail, f"paused: the end: {seen} of {count}: {said}")
+    check("SSRC 11 now comes from 127.0.0.2" in said, f"paused: {said}")

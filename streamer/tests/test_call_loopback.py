@@ -13,6 +13,7 @@ import socket
 import struct
 import subprocess
 import tempfile
+import threading
 import time
 import wave
 from pathlib import Path
@@ -91,27 +92,53 @@ def late(streamer: str, tmp: Path, secret_file: str) -> None:
         and caller.said().count("the call goes on without it") == 2), listener, caller)
     streams.write_clip(tmp / "new.y4m")
     (tmp / "new.y4m").rename(clip)
-    with wave.open(str(tmp / "new.wav"), "wb") as f:
-        f.setparams((1, 2, 16000, 0, "NONE", ""))
-        f.writeframes(b"\1\2" * 16000)
-    (tmp / "new.wav").rename(sound)
+    one_second(tmp / "new.wav").rename(sound)
     until("so does the listener", lambda: all(
         rows(tmp / "k" / f"{what}.csv") > 60 for what in ("video", "audio")), listener, caller)
     hang_up(caller, listener)
 
 
+def one_second(path: Path) -> Path:
+    with wave.open(str(path), "wb") as f:
+        f.setparams((1, 2, 16000, 0, "NONE", ""))
+        f.writeframes(b"\1\2" * 16000)
+    return path
+
+
 def pipes(streamer: str, tmp: Path, secret_file: str) -> None:
-    """Picture and sound out of pipes that nobody writes to: the call goes on without, and ends."""
+    """Picture and sound out of pipes that nobody writes to: the call goes on without. It has those
+    of a program that makes the pipes anew, and of the one after it, and ends.
+    """
     where, pipe = f"127.0.0.1:{free_port()}", [tmp / "pipe.y4m", tmp / "pipe.wav"]
     for path in pipe:
         os.mkfifo(path)
-    listener = call(streamer, "--listen", where, "--secret", secret_file)
+    listener = call(streamer, "--listen", where, "--secret", secret_file, "--record",
+                    str(tmp / "pl"))  # fmt: skip
     caller = call(streamer, where, "--secret", secret_file, "--record", str(tmp / "pc"),
                   source=str(pipe[0]), audio=str(pipe[1]))
     until("the caller sees and hears", lambda: all(
         rows(tmp / "pc" / f"{what}.csv") > 20 for what in ("video", "audio")), listener, caller)
     assert caller.said().count("is a pipe: waiting") == 2, caller.said()
+    streams.write_clip(tmp / "piped.y4m")
+    content = [(tmp / "piped.y4m").read_bytes(), one_second(tmp / "piped.wav").read_bytes()]
+    for turn in range(2):
+        for path in pipe:
+            path.unlink()
+            os.mkfifo(path)
+        writers = [threading.Thread(target=path.write_bytes, args=(data,))
+                   for path, data in zip(pipe, content, strict=True)]  # fmt: skip
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+        # those that came before, those that were made anew, and once more behind the end
+        until("all was read", lambda turn=turn: (
+            caller.said().count("is a pipe: waiting") == 6 + 4 * turn), listener, caller)
+        time.sleep(1)
     hang_up(caller, listener)
+    # two seconds of pictures and one of sound, in steps of 20 ms, each time
+    seen, heard = (rows(tmp / "pl" / f"{what}.csv") for what in ("video", "audio"))
+    assert seen > 2 * 40 and heard > 2 * 40, (seen, heard)
 
 
 def codings(streamer: str, tmp: Path, secret_file: str) -> None:

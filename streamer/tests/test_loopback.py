@@ -65,6 +65,8 @@ def main(program: str) -> None:
         moves.anew(program, Path(name))
         moves.rebound(program, Path(name))
         moves.collision(program, Path(name))
+        moves.claimed(program, Path(name))
+        moves.paused(program, Path(name))
         repair(program, Path(name))
         others.unplayable(program, Path(name))
         others.vanishing(program, Path(name))
