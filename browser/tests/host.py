@@ -94,7 +94,7 @@ def check_advice(t: Trial, program: str) -> None:
     assert told["router"] == ROUTER_IP and told["period_ms"] == 500 and told["routers"] == 1
     assert told["policed"] is False and told["overload"] is False
     browser.say(op="sent", flow=1, bps=777_000)
-    t.until(lambda: t.ask("flows")["flows"][0].get("status", {}).get("wire_bps") == 777_000,
+    t.until(lambda: (t.ask("flows")["flows"][0]["status"] or {}).get("wire_bps") == 777_000,
             "what was sent to be shown")
     told = browser.hear("advice")
     assert (told["rate_bps"], told["cause"]) == (0, "expired"), told
