@@ -277,7 +277,9 @@ enum streams_whose streams_reported(struct streams *s, guint32 ssrc, GSocketAddr
 	g_mutex_lock(&s->lock);
 	st = g_hash_table_lookup(s->known, GUINT_TO_POINTER(ssrc));
 	is = st ? whose(s, ssrc) : STREAMS_OTHER;
-	if (st && !s->proof) {
+	if (st && !s->proof && !st->from) {
+		is = STREAMS_OTHER; /* where it is from is seen with its next packet */
+	} else if (st && !s->proof) {
 		if (same_host(st->from, from) &&
 		    let(&st->reporter, st->reported, from, s->ticked, REPORTS_MS, &before)) {
 			st->reported = s->ticked;
