@@ -9,7 +9,8 @@
 #include "paqm_census.h"
 
 #define PAQM_YOUNG_DIV 8 /* a flow below such a part of R does not grow: audio */
-#define PAQM_DEAF_NOTICE 8  /* rounds after which notices become rarer */
+#define PAQM_DEAF_NOTICE 8  /* notices in vain after which they become rarer */
+#define PAQM_DEAF_RAREST 6  /* and how often they do */
 #define PAQM_DEAF_STRIKE 3  /* rounds after which policing may begin */
 
 /**
@@ -21,7 +22,7 @@
  * @part_q16: of what the unit of the division has: 1 where that is the flow
  * @host: its host, where hosts are equal
  * @shares: and has more flows
- * @refused: it was owed a notice that was not in the budget: the next one is due in two rounds
+ * @more: what it was told
  */
 struct paqm_right {
 	u64 told;
@@ -31,7 +32,7 @@ struct paqm_right {
 	u32 part_q16;
 	struct paqm_host *host;
 	bool shares;
-	bool refused;
+	struct paqm_flow_more *more;
 };
 
 /* Count a flow, or a host, in the water-filling; @told: 0: assume that it grows. */
@@ -130,6 +131,24 @@ static bool paqm_flow_publish(struct paqm_flow *f, u8 seen, u8 every)
 }
 
 /*
+ * How rarely a flow is told that does not do as told, as a logarithm. What counts are notices in
+ * vain, not for how long it does so: one that would follow may have lost some, and the fewer come,
+ * the longer it takes until one arrives. As many windows have to say so: events may have a flow
+ * told more than once in one. One that was owed a notice that was not in the budget is due in two
+ * rounds.
+ */
+static u32 paqm_flow_rare(const struct paqm_flow_gauge *g, struct paqm_flow_more *m)
+{
+	u8 messages = READ_ONCE(m->told.messages), missed = messages - m->heeded;
+	u32 vain = min_t(u32, missed, min(g->deaf + 0U, PAQM_DEAF_NOTICE * PAQM_DEAF_RAREST));
+
+	m->heeded = messages - vain;
+	if (vain <= PAQM_DEAF_NOTICE)
+		return 0;
+	return min(vain / PAQM_DEAF_NOTICE, READ_ONCE(m->told.refused) ? 1 : PAQM_DEAF_RAREST);
+}
+
+/*
  * Judge one media flow that is known by what it sends against what it was told. @seen: as for
  * paqm_flow_publish(); @measured: just now; @flows: of its host.
  */
@@ -145,8 +164,8 @@ static void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *g,
 		g->deaf = min_t(u32, g->deaf + 1, 1000);
 	else if (measured)
 		g->deaf /= 2; /* a short pause does not clear the record */
-	if (g->deaf > PAQM_DEAF_NOTICE)
-		every = min(g->deaf / PAQM_DEAF_NOTICE, r->refused ? 1 : 6);
+	if (g->deaf)
+		every = paqm_flow_rare(g, r->more);
 	/*
 	 * Police a flow, if configured, that has sent more than twice the fair rate for long,
 	 * while media is overloaded; then until it follows, since the drops themselves end the
@@ -365,7 +384,7 @@ static void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow *f,
 		.most = w->fair_most,
 		.equal = w->equal,
 		.part_q16 = PAQM_Q16_ONE,
-		.refused = READ_ONCE(m->told.refused),
+		.more = m,
 	};
 	bool sending = paqm_flow_sending(g, paqm_flow_silent(f, w->now_tick), measured);
 	bool proven = false;

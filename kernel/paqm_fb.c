@@ -163,8 +163,10 @@ static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
 		len = paqm_icmp_encode(icmp, type, q, e->len, &msg);
 	err = paqm_path_send(fb->dev, &path, &e->way, fb->mac, icmp, len);
 	paqm_fb_count(err ? &fb->st.failed : &fb->st.sent);
-	if (!err)
-		paqm_told_set(e->told, paqm_f32_encode(msg.rate, 0), e->now_tick);
+	if (err)
+		return;
+	paqm_told_set(e->told, paqm_f32_encode(msg.rate, 0), e->now_tick);
+	WRITE_ONCE(e->told->messages, e->told->messages + 1);
 }
 
 static void paqm_fb_work(struct work_struct *work)

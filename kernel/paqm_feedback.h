@@ -82,11 +82,13 @@ struct paqm_fb_rtt {
  * @rate: binary32, 0: nothing
  * @tick: when, clock of the flow table
  * @refused: what it was owed since was not in the budget
+ * @messages: how many it was sent, lowest bits
  */
 struct paqm_told {
 	u32 rate;
 	u32 tick;
 	bool refused;
+	u8 messages;
 };
 
 static inline void paqm_told_set(struct paqm_told *told, u32 rate, u32 now_tick)

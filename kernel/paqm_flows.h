@@ -171,9 +171,10 @@ struct paqm_rtp_source {
  * @matches: packets in sequence
  * @misses: what was not since the last that was, PAQM_RTP_MISS_OTHER
  * @hears: PAQM_HEARS_INBAND: its packets carry a rate; PAQM_HEARS_MARK: they may be marked
+ * @heeded: @told.messages without those that it has not done as told by
  * @host: place of its host in struct paqm_hosts, where it is one of several flows of that
  *
- * All but @host is written by the datapath.
+ * All but the last two is written by the datapath.
  */
 struct paqm_flow_more {
 	struct paqm_tuple tuple;
@@ -189,6 +190,7 @@ struct paqm_flow_more {
 	u8 matches;
 	u8 misses;
 	u8 hears;
+	u8 heeded;
 	u16 host;
 } __aligned(32);
 

@@ -88,11 +88,70 @@ static void paqm_kunit_fast(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, paqm_gauge(tcp)->turns);
 }
 
+/* The flow is sent a message, if that is due in this round; @last: of the message before. */
+static void paqm_tell(const struct paqm_flow *f, u32 round, u32 *last)
+{
+	if (round - *last < paqm_every(f))
+		return;
+	*last = round;
+	paqm_flow_more(&paqm_table, f)->told.messages++;
+}
+
+/* A window of 200 ms in which a flow sends @bytes and is told 1 Mbit/s. */
+static void paqm_window(struct paqm_flow *f, u32 bytes)
+{
+	paqm_flows_mark(&paqm_table);
+	f->bytes += bytes;
+	paqm_count(1, 200, 1000000);
+}
+
+/* Only messages that a flow does not heed make the next ones rarer, not that it was told none. */
+static void paqm_kunit_vain(struct kunit *test)
+{
+	struct paqm_flow_more *more;
+	u32 i, last = 0, told = 0;
+	struct paqm_flow *f;
+
+	paqm_make(test, 64);
+	f = paqm_touch(paqm_nth(1), PAQM_MEDIA, 1, NULL);
+	more = paqm_flow_more(&paqm_table, f);
+	more->told.messages = 250;
+	paqm_count(1, 0, 0);
+	paqm_know(f);
+	/* its advice has expired; the budget has nothing for it, say */
+	for (i = 0; i < 100; i++) {
+		paqm_window(f, 40000);
+		KUNIT_EXPECT_EQ(test, paqm_every(f), 1);
+	}
+	/* then its messages are lost: as many in every second round, every fourth, ... */
+	for (i = 0; paqm_every(f) < 8; i++) {
+		u8 before = more->told.messages;
+
+		KUNIT_ASSERT_LT(test, i, 100);
+		paqm_tell(f, i, &last);
+		told += (u8)(more->told.messages - before);
+		paqm_window(f, 40000);
+	}
+	KUNIT_EXPECT_EQ(test, told, 23); /* one before the first window counts with it */
+	KUNIT_EXPECT_EQ(test, i, 7 + 16 + 32);
+	/* one arrives: it is soon told in every round again */
+	for (i = 0; i < 5; i++)
+		paqm_window(f, 25000);
+	KUNIT_EXPECT_EQ(test, paqm_every(f), 1);
+	/* of the past nothing counts */
+	while (paqm_gauge(f)->deaf)
+		paqm_window(f, 25000);
+	more->told.messages += 30;
+	for (i = 0; i < 8; i++)
+		paqm_window(f, 40000);
+	KUNIT_EXPECT_EQ(test, paqm_every(f), 1);
+}
+
 /* Who does not do as told: asked ever more rarely, policed only far above the rate. */
 static void paqm_kunit_strikes(struct kunit *test)
 {
+	u32 i, every = 1, last_deaf = 0, last_wild = 0, asked = 0;
 	struct paqm_flow *good, *deaf, *wild;
-	u32 i, every = 1;
 
 	paqm_make(test, 64);
 	good = paqm_touch(paqm_nth(1), PAQM_MEDIA, 1, NULL);
@@ -107,6 +166,9 @@ static void paqm_kunit_strikes(struct kunit *test)
 		good->bytes += 25000; /* 1.0 Mbit/s */
 		deaf->bytes += 40000; /* 1.6 */
 		wild->bytes += 100000; /* 4.0 */
+		paqm_tell(deaf, i + 1, &last_deaf);
+		paqm_tell(wild, i + 1, &last_wild);
+		asked += last_deaf == i + 1;
 		paqm_count(1, 200, 1000000);
 		KUNIT_EXPECT_GE(test, paqm_every(deaf), every);
 		KUNIT_EXPECT_EQ(test, !!(wild->every & PAQM_POLICED), !!paqm_gauge(wild)->drop);
@@ -119,6 +181,7 @@ static void paqm_kunit_strikes(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, paqm_gauge(wild)->drop, 0);
 	}
 	KUNIT_EXPECT_EQ(test, every, PAQM_EVERY_MAX);
+	KUNIT_EXPECT_LE(test, asked, 5 * 8 + 2000 / PAQM_EVERY_MAX);
 	KUNIT_EXPECT_EQ(test, paqm_seen.deaf, 2);
 	/* what is left of 4 Mbit/s is the fair rate */
 	KUNIT_EXPECT_GE(test, paqm_gauge(wild)->drop, U32_MAX / 100 * 74);
@@ -178,14 +241,6 @@ static void paqm_kunit_entitled(struct kunit *test)
 			}
 		}
 	}
-}
-
-/* A window of 200 ms in which a flow sends @bytes and is told 1 Mbit/s. */
-static void paqm_window(struct paqm_flow *f, u32 bytes)
-{
-	paqm_flows_mark(&paqm_table);
-	f->bytes += bytes;
-	paqm_count(1, 200, 1000000);
 }
 
 /*
@@ -380,6 +435,7 @@ static void paqm_kunit_hosts(struct kunit *test)
 static struct kunit_case paqm_census_cases[] = {
 	KUNIT_CASE(paqm_kunit_rates),
 	KUNIT_CASE(paqm_kunit_fast),
+	KUNIT_CASE(paqm_kunit_vain),
 	KUNIT_CASE(paqm_kunit_strikes),
 	KUNIT_CASE(paqm_kunit_entitled),
 	KUNIT_CASE(paqm_kunit_held),

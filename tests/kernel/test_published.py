@@ -233,7 +233,9 @@ def test_a_period_shorter_than_what_is_usually_measured(wire: Wire, law: str) ->
         within("measured, per mille of what comes", wire.stats.outer_rate_bps / 1000, 950, 1100)
 
 
-@pytest.mark.parametrize(("law", "least", "most"), [("ecf", 0, 1300), ("maxmin", 1800, 20000)])
+@pytest.mark.parametrize(("law", "least", "most"), [
+    ("ecf", 0, 1300), ("erf", 1100, 20000), ("maxmin", 1800, 20000),
+])
 def test_how_long_one_that_exceeds_its_rate_waits_for_a_message(
     wire: Wire, law: str, least: int, most: int
 ) -> None:
