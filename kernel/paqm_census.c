@@ -4,7 +4,6 @@
  * follow, and adds up each host. Process context, without the qdisc lock; the only writer of what
  * belongs to the outer loop.
  */
-#include <linux/bitmap.h>
 #include <linux/string.h>
 #include "paqm_census.h"
 
@@ -339,21 +338,6 @@ static u32 paqm_host_right(struct paqm_flow_more *m, const struct paqm_walk *w,
 	return flows;
 }
 
-/* Does the capacity have one more taker by a newcomer? Not by another flow of the same host. */
-static bool paqm_host_joins(const struct paqm_flow_more *m, const struct paqm_walk *w)
-{
-	struct paqm_hosts *hosts = w->hosts;
-	bool joins;
-	u32 place;
-
-	if (!hosts || hosts->side == PAQM_SIDE_NONE)
-		return true;
-	place = paqm_host_place(&m->tuple, hosts->side, w->key);
-	joins = !hosts->flows[hosts->side][place] && !hosts->host[place].joins;
-	hosts->host[place].joins = true;
-	return joins;
-}
-
 /*
  * Does a media flow send still, as far as its usual pauses tell? A camera, or a screen that is
  * shared, may send two pictures a second. @measured: a window has ended.
@@ -426,15 +410,6 @@ static void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow *f,
 		g->held = max(g->held, g->rate);
 	paqm_flow_judge(f, g, w, c, &r, flows, seen, measured);
 	paqm_top_add(&c->top, f, m, g);
-}
-
-/* Note the hosts of an elastic flow that counts. */
-static void paqm_host_elastic(const struct paqm_walk *w, const struct paqm_tuple *t)
-{
-	int side;
-
-	for (side = 0; side < PAQM_SIDES; side++)
-		__set_bit(paqm_host_place(t, side, w->key), w->hosts->elastic[side]);
 }
 
 /* Does a flow count in its host, as it is known or will be in this walk? */

@@ -243,6 +243,8 @@ void paqm_hosts_clear(struct paqm_hosts *h);
 u32 paqm_hosts_elastic(const struct paqm_hosts *h);
 u32 paqm_host_place(const struct paqm_tuple *t, enum paqm_side side, const u64 *key);
 enum paqm_side paqm_hosts_side(u32 sources, u32 destinations, enum paqm_side before);
+bool paqm_host_joins(const struct paqm_flow_more *m, const struct paqm_walk *w);
+void paqm_host_elastic(const struct paqm_walk *w, const struct paqm_tuple *t);
 void paqm_hosts_divide(struct paqm_hosts *hosts, u64 fair, bool whole);
 
 #endif /* PAQM_CENSUS_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Hosts that are equal, whatever number of flows each has (`weights host`). Process context. */
+/* Hosts that are equal, whatever number of flows each has (`weights host`); part of the census. */
 #include <linux/bitmap.h>
 #include <linux/siphash.h>
 #include "paqm_census.h"
@@ -76,4 +76,28 @@ void paqm_hosts_divide(struct paqm_hosts *hosts, u64 fair, bool whole)
 		WRITE_ONCE(h->parts, parts);
 		WRITE_ONCE(h->flows, flows);
 	}
+}
+
+/* Does the capacity have one more taker by a newcomer? Not by another flow of the same host. */
+bool paqm_host_joins(const struct paqm_flow_more *m, const struct paqm_walk *w)
+{
+	struct paqm_hosts *hosts = w->hosts;
+	bool joins;
+	u32 place;
+
+	if (!hosts || hosts->side == PAQM_SIDE_NONE)
+		return true;
+	place = paqm_host_place(&m->tuple, hosts->side, w->key);
+	joins = !hosts->flows[hosts->side][place] && !hosts->host[place].joins;
+	hosts->host[place].joins = true;
+	return joins;
+}
+
+/* Note the hosts of an elastic flow that counts. */
+void paqm_host_elastic(const struct paqm_walk *w, const struct paqm_tuple *t)
+{
+	int side;
+
+	for (side = 0; side < PAQM_SIDES; side++)
+		__set_bit(paqm_host_place(t, side, w->key), w->hosts->elastic[side]);
 }
