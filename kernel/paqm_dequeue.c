@@ -23,6 +23,7 @@
 #include "core/paqm_sched.h"
 #include "paqm_capacity.h"
 #include "paqm_datapath.h"
+#include "paqm_drr.h"
 #include "paqm_queue.h"
 #include "paqm_trace.h"
 
@@ -152,22 +153,6 @@ static bool paqm_over_spared(const struct paqm_sched_data *q, struct paqm_flowq 
 	return true;
 }
 
-/*
- * What a queue may send in a round. Those of strangers together have that of one flow, where flows
- * that are known wait, too.
- */
-static __always_inline u32 paqm_drr_quantum(const struct paqm_sched_data *q, enum paqm_class class,
-					    const struct paqm_flowq *fq)
-{
-	const struct paqm_round *r = &q->drr[class];
-	u32 quantum = READ_ONCE(r->quantum);
-
-	if (class == PAQM_MEDIA && unlikely(q->strangers_served > 1) &&
-	    q->strangers_busy < r->busy && fq->strangers)
-		return max(quantum / q->strangers_served, 1U);
-	return quantum;
-}
-
 /**
  * paqm_drr_take() - the next packet of a class's flow queues, which hold some
  * @sch: this qdisc
@@ -185,29 +170,15 @@ paqm_drr_take(struct Qdisc *sch, enum paqm_class class, u64 now,
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	struct paqm_drr_ctx ctx = { .sch = sch, .class = class };
 	struct paqm_round *r = &q->drr[class];
-	struct paqm_flowq *first_held = NULL, *fq;
 	u32 marks = r->stats.ecn_mark;
 	struct list_head *from;
+	struct paqm_flowq *fq;
 	struct sk_buff *skb;
 	u32 age = 0;
 
 	for (;;) {
-		from = list_empty(&r->fresh) ? &r->old : &r->fresh;
-		fq = list_first_entry(from, struct paqm_flowq, list);
-		if (held && fq->head && held(q, fq)) {
-			if (fq == first_held) /* once round, and none that may */
-				return NULL;
-			if (!first_held)
-				first_held = fq;
-			list_move_tail(&fq->list, &r->old);
-			continue;
-		}
-		if (fq->deficit <= 0) {
-			fq->deficit += paqm_drr_quantum(q, class, fq);
-			list_move_tail(&fq->list, &r->old);
-			first_held = NULL; /* this one may, next time */
-			continue;
-		}
+		if (!paqm_drr_next(q, class, held, &from, &fq))
+			return NULL;
 		ctx.fq = fq;
 		if (class == PAQM_MEDIA)
 			age = paqm_over_age(q, fq, now);
@@ -243,7 +214,7 @@ paqm_drr_take(struct Qdisc *sch, enum paqm_class class, u64 now,
 }
 
 /* May an overflow queue not be served yet, as earlier packets of its flow wait elsewhere? */
-static bool paqm_over_gated(struct paqm_sched_data *q, struct paqm_flowq *over)
+static __always_inline bool paqm_over_gated(struct paqm_sched_data *q, struct paqm_flowq *over)
 {
 	const struct paqm_flowq *strangers = &q->flowq[over->gated];
 

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit suite of the deficit round robin: who is next is found in a few looks, whatever queues owe,
+ * and is who it would be if every round were gone through.
+ */
+#include <kunit/test.h>
+#include <linux/prandom.h>
+#include "../paqm_drr.c"
+
+#define PAQM_ROUND_QUEUES 6
+
+static struct paqm_flowq paqm_fqs[2 * PAQM_ROUND_QUEUES]; /* and of the round robin to compare */
+static struct sk_buff paqm_waits; /* that a queue has a packet is all that is looked at */
+static u32 paqm_looks;
+
+static bool paqm_is_held(struct paqm_sched_data *q, struct paqm_flowq *fq)
+{
+	paqm_looks++;
+	return fq->gated;
+}
+
+static struct paqm_sched_data *paqm_round_of(struct kunit *test, u32 quantum)
+{
+	struct paqm_sched_data *q = kunit_kzalloc(test, sizeof(*q), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, q);
+	INIT_LIST_HEAD(&q->drr[PAQM_MEDIA].fresh);
+	INIT_LIST_HEAD(&q->drr[PAQM_MEDIA].old);
+	q->drr[PAQM_MEDIA].quantum = quantum;
+	return q;
+}
+
+static void paqm_queue_of(struct paqm_sched_data *q, struct paqm_flowq *fq, s32 deficit, bool held)
+{
+	*fq = (struct paqm_flowq){ .head = &paqm_waits, .gated = held };
+	paqm_drr_join(&q->drr[PAQM_MEDIA], fq, &q->drr[PAQM_MEDIA].old, 0);
+	fq->deficit = deficit;
+	q->drr[PAQM_MEDIA].busy++;
+}
+
+/* A large GSO packet of a stranger, whose turn is a sixteenth, beside a queue that has to wait. */
+static void paqm_kunit_debt(struct kunit *test)
+{
+	struct paqm_sched_data *q = paqm_round_of(test, 1514);
+	struct paqm_flowq *next;
+	struct list_head *from;
+
+	q->strangers_served = 16;
+	q->strangers_busy = 1;
+	paqm_queue_of(q, &paqm_fqs[0], -65000, false);
+	paqm_fqs[0].strangers = true;
+	paqm_queue_of(q, &paqm_fqs[1], 1000, true);
+	paqm_looks = 0;
+	KUNIT_ASSERT_TRUE(test, paqm_drr_next(q, PAQM_MEDIA, paqm_is_held, &from, &next));
+	KUNIT_EXPECT_PTR_EQ(test, next, &paqm_fqs[0]);
+	KUNIT_EXPECT_EQ(test, paqm_fqs[0].deficit, -65000 + 692 * (1514 / 16));
+	KUNIT_EXPECT_EQ(test, paqm_fqs[1].deficit, 1000);
+	KUNIT_EXPECT_LE(test, paqm_looks, 12);
+	/* all are held back */
+	paqm_fqs[0].gated = 1;
+	KUNIT_EXPECT_FALSE(test, paqm_drr_next(q, PAQM_MEDIA, paqm_is_held, &from, &next));
+}
+
+/* Round by round. */
+static struct paqm_flowq *paqm_plain_next(struct paqm_sched_data *q)
+{
+	struct paqm_round *r = &q->drr[PAQM_MEDIA];
+	struct paqm_flowq *fq;
+	u32 held = 0;
+
+	for (;;) {
+		fq = list_first_entry(&r->old, struct paqm_flowq, list);
+		if (!fq->gated && fq->deficit > 0)
+			return fq;
+		held = fq->gated ? held + 1 : 0;
+		if (held > PAQM_ROUND_QUEUES)
+			return NULL;
+		if (!fq->gated)
+			fq->deficit += r->quantum;
+		list_move_tail(&fq->list, &r->old);
+	}
+}
+
+static void paqm_kunit_rounds(struct kunit *test)
+{
+	struct paqm_flowq *mine, *plain;
+	struct list_head *from;
+	struct rnd_state rnd;
+	u32 n, i, turn;
+
+	prandom_seed_state(&rnd, 7);
+	for (n = 0; n < 2000; n++) {
+		u32 quantum = 1 + prandom_u32_state(&rnd) % 2000, holds = prandom_u32_state(&rnd);
+		struct paqm_sched_data *q = paqm_round_of(test, quantum);
+		struct paqm_sched_data *other = paqm_round_of(test, quantum);
+		u32 owed = n & 1 ? 4000 : 100000;
+
+		for (i = 0; i < PAQM_ROUND_QUEUES; i++) {
+			s32 deficit = 2000 - (s32)(prandom_u32_state(&rnd) % owed);
+			bool held = holds >> i & 1;
+
+			paqm_queue_of(q, &paqm_fqs[i], deficit, held);
+			paqm_queue_of(other, &paqm_fqs[PAQM_ROUND_QUEUES + i], deficit, held);
+		}
+		for (turn = 0; turn < 20; turn++) {
+			u32 len = 1 + prandom_u32_state(&rnd) % (turn % 5 ? 1500 : 65535);
+
+			paqm_looks = 0;
+			if (!paqm_drr_next(q, PAQM_MEDIA, paqm_is_held, &from, &mine))
+				mine = NULL;
+			plain = paqm_plain_next(other);
+			KUNIT_EXPECT_LE(test, paqm_looks, 6 * PAQM_ROUND_QUEUES);
+			KUNIT_ASSERT_EQ(test, !mine, !plain);
+			if (!mine)
+				break;
+			KUNIT_ASSERT_PTR_EQ(test, mine + PAQM_ROUND_QUEUES, plain);
+			KUNIT_ASSERT_EQ(test, mine->deficit, plain->deficit);
+			mine->deficit -= len;
+			plain->deficit -= len;
+		}
+		kunit_kfree(test, q);
+		kunit_kfree(test, other);
+	}
+}
+
+static struct kunit_case paqm_rounds_cases[] = {
+	KUNIT_CASE(paqm_kunit_debt),
+	KUNIT_CASE(paqm_kunit_rounds),
+	{}
+};
+
+static struct kunit_suite paqm_rounds_suite = {
+	.name = "paqm_rounds",
+	.test_cases = paqm_rounds_cases,
+};
+kunit_test_suite(paqm_rounds_suite);
