@@ -2,11 +2,18 @@
 /* Deficit round robin among flow queues: rounds in which nobody sends. Under the qdisc lock. */
 #include "paqm_drr.h"
 
-/* Each queue of strangers has the same part of a turn. */
+/*
+ * Strangers are everywhere, and their queues as one: each has its part of what waits. Else each has
+ * the same.
+ */
 u32 paqm_strangers_quantum(const struct paqm_sched_data *q, const struct paqm_flowq *fq,
 			   u32 quantum)
 {
-	return max(quantum / q->strangers_served, 1U);
+	if (paqm_strangers_everywhere(q))
+		quantum = paqm_muldiv(quantum, fq->backlog, q->strangers_backlog);
+	else
+		quantum /= q->strangers_served;
+	return max(quantum, 1U);
 }
 
 /**

@@ -11,7 +11,9 @@
  * Flows that are not known yet (new, not recognised, or without a slot in the table) are
  * strangers: they share one bucket and one overflow queue, so that many short flows get no more
  * than a long one. While most of them do not stay, there is such a queue for those of some source
- * addresses each, and these have the turn of one together.
+ * addresses each, and these have the turn of one together; if most of these hold packets, the
+ * addresses are made up, and they are as one queue again. They never have more than a part of the
+ * memory of all overflow queues.
  *
  * Where hosts are equal (`weights host`), the flows of a host that has several share its rate: the
  * bucket of each fills at a part of it, the host has a bucket as well, and they share one overflow

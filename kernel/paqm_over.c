@@ -11,6 +11,7 @@
 #include "paqm_queue.h"
 #include "paqm_trim.h"
 
+#define PAQM_STRANGERS_PART 4 /* of the memory of overflow queues, theirs is one of so many */
 #define PAQM_OVER_GATED 16 /* queues that wait for packets in the queue of strangers */
 
 /* Add the counters of a flow's own overflow queue to the flow's. */
@@ -144,14 +145,15 @@ static noinline void paqm_host_owe(struct paqm_sched_data *q, struct paqm_flow *
  */
 static void paqm_over_owe(struct paqm_sched_data *q, struct paqm_flow *flow, u32 wire, u64 now)
 {
-	bool known = READ_ONCE(flow->every) & PAQM_KNOWN;
+	u8 every = READ_ONCE(flow->every);
 
-	if (unlikely(READ_ONCE(flow->every) & PAQM_SHARES)) {
+	if (unlikely(every & PAQM_SHARES)) {
 		paqm_host_owe(q, flow, wire, now);
 		return;
 	}
 	paqm_bucket_owe(&flow->due, paqm_bucket_clock(now), wire,
-			known ? paqm_pace_known(q, flow) : READ_ONCE(q->pace[PAQM_PACE_ONE]),
+			every & PAQM_KNOWN ? paqm_pace_known(q, flow) :
+					     READ_ONCE(q->pace[PAQM_PACE_ONE]),
 			READ_ONCE(q->bucket_depth) + PAQM_BUCKET_OWED);
 }
 
@@ -293,12 +295,9 @@ static bool paqm_owes(const struct paqm_flow *flow, u64 now)
 /*
  * May a packet of @len bytes join an overflow queue? When these use more than half of their memory,
  * queues longer than the mean take no more: the heaviest flow loses first. All together never hold
- * more than half of `limit`, nor more of it than all others leave. Where most newcomers do not
- * stay, half of their queue is for those that do not send too much: who joins would wait behind,
- * and lose to, a flood that is new again all the time.
+ * more than half of `limit`, nor more of it than all others leave.
  */
-static bool paqm_over_has_room(struct Qdisc *sch, const struct paqm_flowq *over,
-			       const struct paqm_flow *flow, u32 len, u64 now,
+static bool paqm_over_has_room(struct Qdisc *sch, const struct paqm_flowq *over, u32 len,
 			       struct sk_buff **to_free)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
@@ -315,27 +314,52 @@ static bool paqm_over_has_room(struct Qdisc *sch, const struct paqm_flowq *over,
 		return true;
 	if ((u64)over->backlog + len > READ_ONCE(q->over_limit))
 		return false;
-	if (over->strangers && paqm_newcomers_pass(q) &&
-	    over->backlog > READ_ONCE(q->over_limit) / 2 && paqm_owes(flow, now))
-		return false;
 	return r->memory <= memory / 2 || (u64)over->backlog * r->busy <= r->backlog;
+}
+
+/*
+ * May a packet that counts in what strangers have already join a queue of theirs that holds some?
+ * They have a quarter of the memory: a flood of small packets from ever new addresses must not take
+ * the room of flows that are known, nor have these cut to the mean. If strangers are everywhere
+ * their queues are one. Where most newcomers do not stay, half of their queue is for those that do
+ * not send too much: who joins would wait behind, and lose to, a flood that is new again all the
+ * time.
+ */
+static bool paqm_strangers_have_room(const struct paqm_sched_data *q,
+				     const struct paqm_flowq *over,
+				     const struct paqm_flow *flow, u64 now)
+{
+	u32 limit = READ_ONCE(q->over_limit), backlog = over->backlog;
+
+	if (q->strangers_memory > READ_ONCE(q->over_memory_limit) / PAQM_STRANGERS_PART)
+		return false;
+	if (paqm_strangers_everywhere(q))
+		backlog = q->strangers_backlog;
+	return backlog <= limit / 2 ||
+	       (backlog <= limit && !(paqm_newcomers_pass(q) && paqm_owes(flow, now)));
 }
 
 /*
  * A packet comes to a queue of strangers, which gets its place in the round robin if it has none.
  * Beside others of strangers it is not new, or each of them would have a whole turn time and again.
+ * Return: whether it may join, as far as strangers go.
  */
-static noinline void paqm_strangers_come(struct paqm_sched_data *q, struct paqm_flowq *over)
+static noinline bool paqm_strangers_come(struct paqm_sched_data *q, struct paqm_flowq *over,
+					 const struct paqm_flow *flow, const struct sk_buff *skb,
+					 u64 now)
 {
 	struct paqm_round *r = &q->drr[PAQM_MEDIA];
 
 	paqm_count(&q->over_strangers);
+	q->strangers_memory += skb->truesize;
+	q->strangers_backlog += qdisc_pkt_len(skb);
 	q->strangers_busy += !over->head;
-	if (!list_empty(&over->list))
-		return;
-	q->strangers_served++;
-	paqm_drr_join(r, over, q->strangers_served > 1 ? &r->old : &r->fresh,
-		      max(READ_ONCE(r->quantum) / q->strangers_served, 1U));
+	if (list_empty(&over->list)) {
+		q->strangers_served++;
+		paqm_drr_join(r, over, q->strangers_served > 1 ? &r->old : &r->fresh,
+			      max(READ_ONCE(r->quantum) / q->strangers_served, 1U));
+	}
+	return !over->head || paqm_strangers_have_room(q, over, flow, now);
 }
 
 /* Put a packet into an overflow queue; there is room. */
@@ -366,8 +390,28 @@ static void paqm_over_append(struct Qdisc *sch, struct paqm_flowq *over, struct 
  */
 static bool paqm_needs_time(const struct paqm_sched_data *q, const struct paqm_flow *flow)
 {
-	return (q->tell || q->stamp) && !(flow && READ_ONCE(flow->every) & PAQM_KNOWN) &&
+	return !(flow && READ_ONCE(flow->every) & PAQM_KNOWN) && (q->tell || q->stamp) &&
 	       !paqm_newcomers_pass(q);
+}
+
+/* A packet finds no room in an overflow queue. */
+static noinline int paqm_over_refuse(struct sk_buff *skb, struct Qdisc *sch,
+				     struct paqm_flow *flow, struct paqm_flowq *over,
+				     struct sk_buff **to_free)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+
+	WRITE_ONCE(over->lost, over->lost + 1);
+	if (over->strangers) {
+		q->strangers_memory -= skb->truesize;
+		q->strangers_backlog -= qdisc_pkt_len(skb);
+		q->strangers_busy -= !over->head;
+	}
+	if (unlikely(over->host))
+		paqm_over_settle(q, flow, over);
+	if (list_empty(&over->list)) /* it was taken for this packet */
+		paqm_drr_release(q, &q->drr[PAQM_MEDIA], over);
+	return paqm_drop(skb, sch, to_free, PAQM_MEDIA, &q->over_full, PAQM_DROP_FULL);
 }
 
 /* Put a media packet beyond its flow's fair rate into an overflow queue, or drop it. */
@@ -380,24 +424,22 @@ int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct paqm_flow *flow,
 	struct paqm_flowq *over = paqm_over_of(q, flow, lane);
 
 	WRITE_ONCE(queue->beyond, queue->beyond + wire);
-	if (over->strangers)
-		paqm_strangers_come(q, over);
 	if (flow && paqm_ecn(skb) != INET_ECN_NOT_ECT) {
 		struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
 
 		WRITE_ONCE(more->hears, more->hears | PAQM_HEARS_MARK);
 	}
-	if (!paqm_over_has_room(sch, over, flow, len, now, to_free)) {
-		WRITE_ONCE(over->lost, over->lost + 1);
-		q->strangers_busy -= over->strangers && !over->head;
-		if (unlikely(over->host))
-			paqm_over_settle(q, flow, over);
-		if (list_empty(&over->list)) /* it was taken for this packet */
-			paqm_drr_release(q, &q->drr[PAQM_MEDIA], over);
-		return paqm_drop(skb, sch, to_free, PAQM_MEDIA, &q->over_full, PAQM_DROP_FULL);
-	}
-	if (unlikely(q->stamp))
+	if (unlikely(over->strangers) && !paqm_strangers_come(q, over, flow, skb, now))
+		return paqm_over_refuse(skb, sch, flow, over, to_free);
+	if (unlikely(!paqm_over_has_room(sch, over, len, to_free)))
+		return paqm_over_refuse(skb, sch, flow, over, to_free);
+	if (unlikely(q->stamp)) {
+		u32 before = skb->truesize;
+
 		paqm_stamp_packet(q, paqm_flow_counted(flow) ? flow : NULL, skb, now);
+		if (over->strangers) /* its headers may have moved */
+			q->strangers_memory += skb->truesize - before;
+	}
 	if (!sch->q.qlen)
 		paqm_begin_busy(q, now);
 	over->patient = paqm_needs_time(q, flow);

@@ -51,8 +51,11 @@ void paqm_drr_purge(struct paqm_sched_data *q, enum paqm_class class)
 	if (class == PAQM_ELASTIC)
 		q->memory -= r->memory;
 	r->busy = 0;
-	if (class == PAQM_MEDIA)
+	if (class == PAQM_MEDIA) {
 		q->strangers_busy = 0;
+		q->strangers_memory = 0;
+		q->strangers_backlog = 0;
+	}
 	r->memory = 0;
 	WRITE_ONCE(r->qlen, 0);
 	WRITE_ONCE(r->backlog, 0);

@@ -57,6 +57,12 @@ static inline u32 paqm_common_len(const struct paqm_sched_data *q)
 	return paqm_qlen(&q->queue[PAQM_MEDIA]) - paqm_over_qlen(q);
 }
 
+/* Do strangers come from everywhere, as far as their queues tell? Their addresses are made up. */
+static inline bool paqm_strangers_everywhere(const struct paqm_sched_data *q)
+{
+	return q->strangers_busy > (PAQM_OVER_OWN - PAQM_OVER_STRANGERS) / 2;
+}
+
 /* A queue that is not served gets its place in the round robin. */
 static inline void paqm_drr_join(struct paqm_round *r, struct paqm_flowq *fq,
 				 struct list_head *where, u32 quantum)
@@ -137,6 +143,9 @@ static inline struct sk_buff *paqm_drr_pop(struct codel_vars *vars, void *data)
 	if (ctx->class == PAQM_ELASTIC) {
 		q->memory -= skb->truesize;
 		WRITE_ONCE(queue->st.backlog, queue->st.backlog - len);
+	} else if (unlikely(fq->strangers)) {
+		q->strangers_memory -= skb->truesize;
+		q->strangers_backlog -= len;
 	}
 	return skb;
 }

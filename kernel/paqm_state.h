@@ -232,6 +232,8 @@ struct paqm_sched_data {
 	u32 over_gated; /* queues that are not served yet */
 	u32 strangers_busy; /* queues of strangers that hold packets */
 	u32 strangers_served; /* those that have their place in the round robin */
+	u32 strangers_memory; /* truesize of their packets */
+	u32 strangers_backlog; /* bytes of them */
 	u32 over_behind; /* the greatest of their @behind */
 	u32 over_memory_limit;
 	u32 preview_seen; /* the @preview_from that @preview_due is for */

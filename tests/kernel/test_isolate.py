@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import peers
+from blast import SO_SNDBUFFORCE
 from checks import check, skip, within, works
 from guest import Wire, qfq_holds, together
 from paqm_lab.topology import run
@@ -335,6 +336,7 @@ def made_up(to: str, seconds: float, rate: float) -> None:
     """Small RTP packets, so many a second, with another source address and port every four."""
     draw, start, sent = random.Random(1), monotonic(), 0
     with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as raw:
+        raw.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 26)  # they come from many hosts
         while monotonic() - start < seconds:
             peers.until(start + sent / rate)
             for _ in range(5):
@@ -361,6 +363,39 @@ def test_made_up_addresses_have_one_turn(wire: Wire) -> None:
             check("conservation", wire.conserved())
             within("they do not come to stay", wire.stats.newcomers_stay, 0, 0.2)
     within("who does not follow has so many packets in two seconds", had, 330, 600)
+
+
+def test_made_up_addresses_leave_memory(wire: Wire) -> None:
+    """Small packets take ten times their length: sixteen queues of them must not have the memory
+    that a flow needs for its pictures.
+    """
+    wire.queue("paqm bandwidth 4mbit feedback icmp flows 65536")
+    with (Listener(wire.b, 6000) as heard,
+          wire.send("rtp", flows=2, rate=0.6e6, seconds=9),
+          wire.send("rtp", port=6000, rate=0.9e6, burst=30, seconds=9.1)):
+        sleep(3)
+        with wire.task(made_up, "10.1.0.2", 5, 20000):
+            sleep(5.5)
+            check("conservation", wire.conserved())
+        sleep(1.5)
+    within("packets lost of its 35 pictures", 35 * 30 - heard.came[6000], 0, 60)
+
+
+def test_who_joins_beside_made_up_addresses(hosts: Wire) -> None:
+    """He waits as in one queue with them until he is known: sixteen by turns were for others."""
+    hosts.queue("paqm bandwidth 4mbit feedback icmp flows 65536")
+    with (Listener(hosts.b, 5004, 5005, 6000) as heard,
+          hosts.send("rtp", flows=2, rate=0.6e6, seconds=9)):
+        sleep(2)
+        with hosts.task(made_up, "10.1.0.2", 6, 6000):
+            sleep(3)
+            within("they do not come to stay", hosts.stats.newcomers_stay, 0, 0.2)
+            hosts.send("rtp", source="10.1.0.12", port=6000, rate=0.7e6, seconds=2).wait()
+            check("conservation", hosts.conserved())
+    within("packets of 175 of who joins", heard.came[6000], 150, 175)
+    within("and waits at most so many us", heard.most[6000], 0, 600000)
+    within("a modest flow waits at most so many us", heard.most[5004], 0, 20000)
+    in_order(heard)
 
 
 def crowd(wire: Wire, seconds: float) -> AbstractContextManager[None]:
