@@ -3,15 +3,16 @@
 #include "paqm_drr.h"
 
 /*
- * Strangers are everywhere, and their queues as one: each has its part of what waits. Else each has
- * the same.
+ * What a queue of strangers may send in a round. If strangers are everywhere, all of them together
+ * have a turn, and each of that what it has of their packets, as if they were one queue. Else each
+ * has the same, of a turn where flows that are known wait, too.
  */
 u32 paqm_strangers_quantum(const struct paqm_sched_data *q, const struct paqm_flowq *fq,
 			   u32 quantum)
 {
 	if (paqm_strangers_everywhere(q))
 		quantum = paqm_muldiv(quantum, fq->backlog, q->strangers_backlog);
-	else
+	else if (q->strangers_busy < q->drr[PAQM_MEDIA].busy)
 		quantum /= q->strangers_served;
 	return max(quantum, 1U);
 }

@@ -15,18 +15,14 @@ bool paqm_drr_forward(struct paqm_sched_data *q, enum paqm_class class, paqm_hel
 struct paqm_flowq *paqm_drr_owes(struct paqm_sched_data *q, enum paqm_class class,
 				 paqm_held_t held, struct paqm_flowq *fq, struct paqm_flowq *first);
 
-/*
- * What a queue may send in a round. Those of strangers together have that of one flow, where flows
- * that are known wait, too.
- */
+/* What a queue may send in a round. */
 static __always_inline u32 paqm_drr_quantum(const struct paqm_sched_data *q, enum paqm_class class,
 					    const struct paqm_flowq *fq)
 {
 	const struct paqm_round *r = &q->drr[class];
 	u32 quantum = READ_ONCE(r->quantum);
 
-	if (class == PAQM_MEDIA && unlikely(q->strangers_served > 1) &&
-	    q->strangers_busy < r->busy && fq->strangers)
+	if (class == PAQM_MEDIA && unlikely(q->strangers_served > 1) && fq->strangers)
 		return paqm_strangers_quantum(q, fq, quantum);
 	return quantum;
 }
