@@ -47,6 +47,18 @@ static inline int paqm_sched_media_next(const struct paqm_sched *s)
 	return s->lead < (paqm_s64)s->credit << 16;
 }
 
+/*
+ * What media owes after it has sent @bytes while T was empty. That is forgiven slowly: T of a
+ * single TCP flow runs dry once per round trip, and a flood would have the credit anew each time,
+ * hence half of that flow's share. What media was owed is gone.
+ */
+static inline paqm_s64 paqm_sched_forgive(const struct paqm_sched *s, paqm_s64 bytes)
+{
+	paqm_s64 cost = bytes * (PAQM_Q16_ONE - s->share_q16) / 4;
+
+	return s->lead > cost ? s->lead - cost : 0;
+}
+
 /**
  * paqm_sched_sent() - account a packet
  * @s: state
@@ -61,11 +73,10 @@ static inline void paqm_sched_sent(struct paqm_sched *s, int media, paqm_u32 len
 	paqm_s64 bytes = len;
 
 	if (media) {
-		/* no one was kept waiting: nothing is owed */
-		if (!elastic_waits)
-			s->lead = 0;
-		else
+		if (elastic_waits)
 			s->lead += bytes * (PAQM_Q16_ONE - s->share_q16);
+		else if (s->lead) /* no one was kept waiting: nothing more is owed */
+			s->lead = paqm_sched_forgive(s, bytes);
 		return;
 	}
 	s->lead -= bytes * s->share_q16;

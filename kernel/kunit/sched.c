@@ -130,8 +130,9 @@ static void paqm_kunit_credit(struct kunit *test)
 }
 
 /*
- * Media comes and goes: what it left unused while idle is not saved up, what it had
- * while nobody waited is not owed. In each busy time it has its share.
+ * Media comes and goes: what it left unused while idle is not saved up, what it had while nobody
+ * waited is not owed, and takes a quarter of its price off what is. In each busy time it has its
+ * share.
  */
 static void paqm_kunit_idle(struct kunit *test)
 {
@@ -141,13 +142,17 @@ static void paqm_kunit_idle(struct kunit *test)
 
 	prandom_seed_state(&rnd, 2);
 	for (i = 0; i < 500; i++) {
-		u64 media = 0, total = 0;
+		u64 media = 0, total = 0, alone = 0;
+		s64 before = s.lead;
 
-		n = paqm_draw(&rnd, 200);
-		for (j = 0; j < n; j++) /* media has the link for itself */
-			paqm_sched_sent(&s, 1, paqm_draw_len(&rnd), 1, 0);
-		if (n)
-			KUNIT_EXPECT_EQ(test, s.lead, 0);
+		n = paqm_draw(&rnd, 20);
+		for (j = 0; j < n; j++) { /* media has the link for itself */
+			u32 len = paqm_draw_len(&rnd);
+
+			paqm_sched_sent(&s, 1, len, 1, 0);
+			alone += len;
+		}
+		KUNIT_EXPECT_EQ(test, s.lead, max(before - (s64)(alone << 13), (s64)0));
 		n = 100 + paqm_draw(&rnd, 200);
 		for (j = 0; j < n; j++) {
 			u32 len = paqm_draw_len(&rnd);

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Ordinary traffic beside media that takes all it can: one download."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import sleep
+
+import pytest
+
+from checks import within
+from guest import Task, Wire, together
+from traffic import transfer
+
+
+@pytest.fixture
+def far(wire: Wire) -> Iterator[Wire]:
+    """The wire with a round trip of 40 ms, so that TCP has a window to fill."""
+    wire.b.tc("qdisc add dev b0 root netem delay 40ms limit 10000")
+    yield wire
+    wire.b.tc("qdisc del dev b0 root")
+
+
+def download(wire: Wire, seconds: float, flows: int = 1) -> Task:
+    """TCP from a to b, as fast as it goes."""
+    return wire.task(transfer, wire, wire.b, seconds, flows)
+
+
+@pytest.mark.parametrize("floods", (2, 4))
+def test_one_download(far: Wire, floods: int) -> None:
+    """It is one flow of several, and its queue runs dry now and then; theirs never do."""
+    far.queue("paqm bandwidth 10mbit")
+    media = [far.send("rtp", port=7000 + n, rate=6e6, seconds=15) for n in range(floods)]
+    with together(*media, download(far, 15)):
+        sleep(4)
+        before = far.stats.elastic.sent_bytes
+        sleep(10)
+        bits = (far.stats.elastic.sent_bytes - before) * 8 // 10
+    within("of its fair share it has, per cent", bits * (floods + 1) // 100_000, 80, 110)
