@@ -293,7 +293,7 @@ static noinline enum paqm_turn paqm_over_turn(struct paqm_sched_data *q, bool el
 	if (!common && q->inside.lead <= 0) /* nothing to divide, and nothing to pay back */
 		return PAQM_TURN_OVER;
 	q->inside.share_q16 = paqm_common_share(q);
-	q->inside.credit = READ_ONCE(q->sched.credit);
+	q->inside.credit = READ_ONCE(q->credit);
 	return common && paqm_sched_media_next(&q->inside) ? PAQM_TURN_COMMON : PAQM_TURN_OVER;
 }
 

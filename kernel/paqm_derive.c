@@ -259,7 +259,8 @@ void paqm_derive_queues(struct paqm_sched_data *q)
 	WRITE_ONCE(u->limit, n.media_limit);
 	WRITE_ONCE(t->target, n.elastic_target);
 	WRITE_ONCE(t->limit, n.elastic_limit);
-	WRITE_ONCE(q->sched.credit, n.credit);
+	WRITE_ONCE(q->credit, n.credit);
+	WRITE_ONCE(q->sched.credit, paqm_trickles(q) ? 0 : n.credit);
 	WRITE_ONCE(q->limit, q->cfg.limit ? q->cfg.limit : U32_MAX);
 	/* small packets take ten times their length in memory */
 	WRITE_ONCE(q->memory_limit,

@@ -28,7 +28,6 @@
 #define PAQM_FEW_ELASTIC 32 /* of more flows one that leaves changes little: no round of its own */
 #define PAQM_WALK_SHARE 20 /* walks over the flow table take a 20th of a CPU at most */
 #define PAQM_WALK_GAP_MAX_NS (2 * NSEC_PER_SEC) /* a walk may have been held up once */
-#define PAQM_ELASTIC_FLOOR_Q24 PAQM_Q24(2, 100) /* of c: less traffic is no flow of its own */
 #define PAQM_MOUSE_Q24 PAQM_Q24(10, 100) /* of the mean elastic flow: less is a mouse */
 #define PAQM_MOUSE_SHARE_DIV 100	/* or less than a hundredth of a fair share */
 #define PAQM_GRAIN_BYTES 6000	/* four packets more or less in a window are noise */

@@ -6,6 +6,7 @@
 #include "paqm_state.h"
 
 #define PAQM_SPLIT_EVENT_Q16 (PAQM_Q16_ONE / 20) /* a change of the split by 5 % is an event */
+#define PAQM_ELASTIC_FLOOR_Q24 PAQM_Q24(2, 100) /* of c: less traffic is no flow of its own */
 #define PAQM_SHARE_FLOOR_Q16 (PAQM_Q16_ONE / 20) /* neither class is ever starved */
 
 /*
@@ -39,6 +40,7 @@ void paqm_judge_elastic(struct paqm_sched_data *q, bool whole);
 u32 paqm_split(const struct paqm_sched_data *q);
 u64 paqm_media_part(const struct paqm_sched_data *q, u64 bps);
 u64 paqm_media_capacity(const struct paqm_sched_data *q);
+bool paqm_trickles(const struct paqm_sched_data *q);
 u32 paqm_media_target(const struct paqm_sched_data *q);
 void paqm_transfer(struct paqm_sched_data *q, u64 now, u64 delay);
 

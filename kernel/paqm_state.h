@@ -226,6 +226,7 @@ struct paqm_sched_data {
 	struct list_head over_free;
 	struct paqm_hosts *hosts; /* once `weights host` was asked for */
 	struct paqm_sched inside; /* between the common queue and these */
+	u32 credit; /* that of media, bytes; in @sched: the same, or 0 */
 	u32 over_part; /* a flow's part of the media share, Q16 */
 	u32 over_part_new; /* that of strangers */
 	u32 over_limit; /* bytes of one */

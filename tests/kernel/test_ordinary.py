@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Ordinary traffic beside media that takes all it can: one download."""
+"""Ordinary traffic beside media that takes all it can: a game, a shell, one download."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import pytest
 
 from checks import within
 from guest import Task, Wire, together
-from traffic import transfer
+from traffic import Listener, transfer
+
+GAME = {"port": 9000, "rate": 48e3, "size": 100}  # 60 packets a second, no RTP
 
 
 @pytest.fixture
@@ -24,6 +26,19 @@ def far(wire: Wire) -> Iterator[Wire]:
 def download(wire: Wire, seconds: float, flows: int = 1) -> Task:
     """TCP from a to b, as fast as it goes."""
     return wire.task(transfer, wire, wire.b, seconds, flows)
+
+
+@pytest.mark.parametrize("rate", (3e6, 2.5e6, 0.9e6))
+def test_a_game(wire: Wire, rate: float) -> None:
+    """Three streams in bursts of 12 packets, above the link, just below, and well below it."""
+    wire.queue("paqm bandwidth 8mbit")
+    media = [wire.send("rtp", port=port, rate=rate, seconds=8, burst=12)
+             for port in (5004, 5005, 5006)]
+    with Listener(wire.b, 9000) as heard, together(*media, wire.send("quic", **GAME, seconds=8)):
+        sleep(3)
+        heard.forget()
+    within("a packet of the game waits at most so many us", heard.most[9000], 0, 3000)
+    within("and all come", heard.came[9000], 295, 305)
 
 
 @pytest.mark.parametrize("floods", (2, 4))
