@@ -149,6 +149,7 @@ static u8 paqm_small_class(struct paqm_sched_data *q, u64 *due, u64 *count, u64 
 		return PAQM_ELASTIC;
 	}
 	*due = from + ((u64)len * q->small_q8 >> 8);
+	WRITE_ONCE(q->small_bytes, q->small_bytes + len);
 	paqm_count(count);
 	return PAQM_MEDIA;
 }

@@ -138,6 +138,8 @@ static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w
 	q->outer_rate = paqm_rate_bps(bytes, window);
 	q->stranger_then = q->stranger_rate;
 	q->stranger_rate = paqm_rate_bps(READ_ONCE(q->stranger_bytes) - q->mark_strangers, window);
+	q->small_rate = paqm_rate_bps(READ_ONCE(q->small_bytes) - q->mark_small, window);
+	q->small_mean = max((3 * q->small_mean + q->small_rate) / 4, q->small_rate / 2);
 	q->elastic_rate = paqm_rate_bps(elastic, window);
 	if (q->elastic_rate > 2 * q->elastic_mean)
 		q->elastic_mean = q->elastic_rate;
@@ -159,6 +161,7 @@ static void paqm_set_marks(struct paqm_sched_data *q, u64 now)
 	paqm_flows_mark(&q->flows);
 	q->mark_bytes[PAQM_MEDIA] = paqm_media_arrived(q);
 	q->mark_strangers = READ_ONCE(q->stranger_bytes);
+	q->mark_small = READ_ONCE(q->small_bytes);
 	q->mark_bytes[PAQM_ELASTIC] = READ_ONCE(q->queue[PAQM_ELASTIC].load);
 	q->mark_sent = READ_ONCE(q->queue[PAQM_MEDIA].st.sent_bytes);
 	q->mark_packets = READ_ONCE(q->queue[PAQM_MEDIA].st.sent_packets);
@@ -178,8 +181,8 @@ static u32 paqm_find_trim(const struct paqm_sched_data *q, u64 cap, bool deaf, u
 			  u32 n_out)
 {
 	const struct paqm_census *c = &q->census;
-	u64 rate = q->outer_rate - min(q->stranger_rate, q->outer_rate) + q->stranger_mean +
-		   c->held;
+	u64 apart = q->stranger_rate + q->small_rate;
+	u64 rate = q->outer_rate - min(apart, q->outer_rate) + q->stranger_mean + c->held;
 
 	if (deaf)
 		return paqm_mm_trim(q->trim, c->follow_rate,
@@ -229,7 +232,9 @@ static void paqm_solve(struct paqm_sched_data *q, unsigned long events, bool who
 		.fastest = q->cfg.erf_count && q->census.top.n ? q->census.top.flow[0].rate : 0,
 	};
 	u32 backlog = READ_ONCE(q->queue[PAQM_MEDIA].st.backlog);
-	u64 cu = paqm_media_capacity(q);
+	u64 link = paqm_media_capacity(q);
+	/* what is in no flow goes with media, up to its budget, and is nobody's to use */
+	u64 cu = link - (paqm_by_demands(q) ? min(q->small_mean, link / 2) : 0);
 	u32 rho = paqm_target_util(q);
 	u64 ceiling = paqm_mul_q24(cu, rho);
 	struct paqm_outer_in in = {

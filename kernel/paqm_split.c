@@ -115,6 +115,8 @@ u32 paqm_find_split(struct paqm_sched_data *q)
 	u32 n_elastic = q->n_elastic, others;
 	const struct paqm_hosts *h = paqm_hosts(q);
 	u64 one, sending = q->census.sending;
+	/* what is in no flow goes with media besides; all the others pay for it */
+	u64 room = q->capacity - min(q->small_mean, q->capacity / 2);
 
 	/* as many elastic flows as give each host of either class the same */
 	if (h && q->n_media && n_elastic) {
@@ -134,7 +136,7 @@ u32 paqm_find_split(struct paqm_sched_data *q)
 	/* what waits of flows that have left is no reason to serve media more than its part */
 	if (sending)
 		q->even = div64_u64(sending << 32, (sending << 16) + others);
-	one = paqm_mm_solve_beside(&q->census.mm, others, q->capacity, 0, q->capacity);
+	one = paqm_mm_solve_beside(&q->census.mm, others, room, 0, room);
 	/* what one elastic flow gets, times all of them; or what they use, if that is less */
 	one = paqm_muldiv(one, others, PAQM_Q16_ONE);
 	q->entitled = PAQM_Q16_ONE - min_t(u64, paqm_muldiv(one, PAQM_Q16_ONE, q->capacity ?: 1),

@@ -212,6 +212,7 @@ struct paqm_sched_data {
 	u32 small_q8; /* uncounted media: ns of their budget per byte, Q8 */
 	u64 small_due; /* ns: when their budget is used up to */
 	u64 control_due; /* ns: the same for the network's own packets */
+	u64 small_bytes; /* on the link, of both */
 
 	/* isolation, paqm_isolate.h */
 	bool isolate;
@@ -398,6 +399,9 @@ struct paqm_sched_data {
 	u64 stranger_then; /* that of the window before */
 	u64 stranger_mean;
 	u64 mark_strangers;
+	u64 mark_small;
+	u64 small_rate; /* of media that is in no flow */
+	u64 small_mean;
 	u64 outer_rate;
 	u64 elastic_rate;
 	u64 elastic_mean; /* smoothed: short connections come in bursts */

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Ordinary traffic beside media that takes all it can: a game, a shell, one download."""
+"""Ordinary traffic beside media that takes all it can: a game, a shell, one download; and voice
+beside what no flow is counted for, such as DNS and RTCP.
+"""
 
 from __future__ import annotations
 
@@ -52,3 +54,20 @@ def test_one_download(far: Wire, floods: int) -> None:
         sleep(10)
         bits = (far.stats.elastic.sent_bytes - before) * 8 // 10
     within("of its fair share it has, per cent", bits * (floods + 1) // 100_000, 80, 110)
+
+
+@pytest.mark.parametrize("streams, flows", ((0, 20), (2, 20), (2, 4)))
+def test_voice_beside_what_is_not_counted(far: Wire, streams: int, flows: int) -> None:
+    """STUN that nearly uses up its budget, TCP, and streams that send twice their share."""
+    far.queue("paqm bandwidth 8mbit")
+    media = [far.send("rtp", port=7000 + n, rate=16e6 / (3 + flows), seconds=10)
+             for n in range(streams)]
+    with Listener(far.b, 5004) as heard, together(
+        *media, download(far, 10, flows),
+        far.send("stun", port=8000, rate=0.33e6, size=300, seconds=10),
+        far.send("rtp", rate=64e3, size=160, seconds=10),
+    ):
+        sleep(4)
+        heard.forget()
+    within("voice waits at most so many us", heard.most[5004], 0, 5000)
+    within("and loses nothing", heard.came[5004], 295, 305)
