@@ -501,6 +501,7 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 	u16 turns = paqm_flow_turns(g, bytes), claim = READ_ONCE(g->claim);
 	u8 class = paqm_flow_class(f), seen = READ_ONCE(f->every);
 	bool measured = false;
+	u32 patience;
 	u64 before;
 
 	smp_rmb(); /* pairs with smp_wmb() in paqm_flows_claim() */
@@ -514,6 +515,7 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 		g->stay = PAQM_STAY_FREE;
 		g->counted = 0;
 		g->pause = 0;
+		g->mark_tick = w->now_tick;
 		WRITE_ONCE(g->marked, PAQM_MARKED_NOT);
 		WRITE_ONCE(g->drop, 0);
 	}
@@ -538,13 +540,14 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 	if (class == PAQM_MEDIA) {
 		paqm_flow_visit_media(t, f, w, c, bytes, turns, seen, measured, before);
 	} else if (class == PAQM_ELASTIC) {
-		if (silent > w->elastic_ticks)
+		patience = paqm_elastic_patience(g, w, silent);
+		if (silent > patience)
 			return;
 		c->present++;
 		if (!paqm_flow_counts(g, w, bytes, turns))
 			return;
 		c->elastic++;
-		c->leaves = min(c->leaves, w->elastic_ticks - silent);
+		c->leaves = min(c->leaves, patience - silent);
 		if (w->hosts)
 			paqm_host_elastic(w, &paqm_flow_more(t, f)->tuple);
 	}

@@ -235,6 +235,8 @@ u64 paqm_newcomer_window(struct paqm_flow_gauge *g, const struct paqm_walk *w, u
 			 u32 silent);
 bool paqm_newcomer_judge(struct paqm_flow_gauge *g, const struct paqm_walk *w, u32 silent, u32 tag,
 			 struct paqm_census *c);
+u32 paqm_elastic_patience(const struct paqm_flow_gauge *g, const struct paqm_walk *w,
+			  u32 silent);
 bool paqm_newcomers_rotate(struct paqm_rotation *r, const struct paqm_census *c, u32 now_tick,
 			   u32 period_ticks, bool whole);
 

@@ -27,6 +27,7 @@
 #define PAQM_SPREAD 0x9E3779B1U /* odd, the golden part of 2^32 */
 #define PAQM_FLOW_ACTIVE_TICKS 500 /* a flow that was silent for longer is not counted; elastic */
 #define PAQM_ELASTIC_ACTIVE_MS 400 /* ones less: they are not made of packets 400 ms apart (DTX) */
+#define PAQM_ELASTIC_PATIENCE_TICKS 230 /* less for one that has just begun */
 #define PAQM_FLOW_SENDING_TICKS 150 /* who was silent for longer than usual may have left */
 #define PAQM_FLOW_YOUNG_TICKS 4000 /* who leaves before that has come for a moment */
 #define PAQM_PAUSE_TICKS 8 /* unit of @pause */

@@ -85,6 +85,20 @@ bool paqm_newcomer_judge(struct paqm_flow_gauge *g, const struct paqm_walk *w, u
 }
 
 /*
+ * For how long may an elastic flow be silent and still count, ticks? No longer than it has sent,
+ * but for a round trip and a half at least. A page comes over connections that last for a few
+ * round trips; each counted for 0.4 s more, and ten a second as four flows and a half.
+ */
+u32 paqm_elastic_patience(const struct paqm_flow_gauge *g, const struct paqm_walk *w,
+			  u32 silent)
+{
+	u32 age = w->now_tick - g->mark_tick;
+
+	return clamp_t(u32, age > silent ? age - silent : 0,
+		       w->elastic_ticks - PAQM_ELASTIC_PATIENCE_TICKS, w->elastic_ticks);
+}
+
+/*
  * Do most flows that send too much leave young, as those of a sender that changes its port? Only
  * for as long as there is one, or has been: its ports follow each other, and each has passed, or is
  * seen to send too much, within a round after half a second. Who joins later joins as ever.

@@ -5,6 +5,7 @@ beside what no flow is counted for, such as DNS and RTCP.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from time import sleep
 
@@ -71,3 +72,49 @@ def test_voice_beside_what_is_not_counted(far: Wire, streams: int, flows: int) -
         heard.forget()
     within("voice waits at most so many us", heard.most[5004], 0, 5000)
     within("and loses nothing", heard.came[5004], 295, 305)
+
+
+def page(to: str, size: int) -> None:
+    """A connection that brings so many bytes."""
+    with socket.create_connection((to, 5301)) as sock:
+        sock.sendall(bytes(size))
+        sock.shutdown(socket.SHUT_WR)
+        sock.recv(1)
+
+
+def pages(wire: Wire, seconds: float) -> Task:
+    """Ten connections a second of 30 kB each."""
+    def server() -> None:
+        with socket.create_server(("10.1.0.2", 5301), backlog=100) as listener:
+            for _ in range(round(10 * seconds)):
+                Task("b", take, listener.accept()[0])
+
+    def take(peer: socket.socket) -> None:
+        with peer:
+            while peer.recv(1 << 16):
+                pass
+
+    def browser() -> None:
+        sleep(0.1)
+        for _ in range(round(10 * seconds)):
+            wire.task(page, "10.1.0.2", 30000)
+            sleep(0.1)
+
+    wire.b.task(server)
+    return wire.task(browser)
+
+
+def test_streams_beside_pages_and_a_download(far: Wire) -> None:
+    """Three streams of 2 Mbit/s within their share of 12, as pages of 2.4 Mbit/s and one download
+    leave it: a connection counts while it brings something.
+    """
+    far.queue("paqm bandwidth 12mbit")
+    ports = (5004, 5005, 5006)
+    with Listener(far.b, *ports) as heard, together(
+        *(far.send("rtp", port=port, rate=1.9e6, seconds=12) for port in ports),
+        download(far, 12), pages(far, 12),
+    ):
+        sleep(4)
+        heard.forget()
+    within("packets of the streams that come, per cent",
+           round(100 * sum(heard.came.values()) / (3 * 1.9e6 / 8000 * 8)), 93, 101)
