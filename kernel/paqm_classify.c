@@ -137,8 +137,12 @@ static enum paqm_kind paqm_udp_kind(const u8 *h, unsigned int len, struct paqm_p
 		return paqm_rtp(h, len, p);
 	case 0 ... 4:
 		/* the cookie of RFC 8489; WireGuard begins with a type and three zeros */
-		if (h[4] == 0x21 && h[5] == 0x12 && h[6] == 0xA4 && h[7] == 0x42)
+		if (h[4] == 0x21 && h[5] == 0x12 && h[6] == 0xA4 && h[7] == 0x42) {
+			/* data of a TURN client without a channel, RFC 8656 section 11 */
+			if (!h[0] && (h[1] == 0x16 || h[1] == 0x17))
+				return PAQM_KIND_UNKNOWN_UDP;
 			return PAQM_KIND_SMALL;
+		}
 		if (h[0] && !h[1] && !h[2] && !h[3])
 			p->note |= PAQM_NOTE_TUNNEL;
 		return PAQM_KIND_UNKNOWN_UDP;

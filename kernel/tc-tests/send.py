@@ -25,6 +25,7 @@ KINDS: dict[str, tuple[int, int, bytes]] = {
     "rtp": (17, 5004, bytes([0x80, 96])),
     "rtcp": (17, 5005, bytes([0x80, 200])),
     "stun": (17, 3478, bytes([0, 1, 0, 0, 0x21, 0x12, 0xA4, 0x42])),
+    "indication": (17, 3478, bytes([0, 0x16, 0, 80, 0x21, 0x12, 0xA4, 0x42])),  # TURN, no channel
     "noise": (17, 5010, bytes([0x80, 96])),  # RTP by its first byte, but without a sequence
     "turn": (17, 3478, bytes([0x40, 0])),  # RTP in a TURN channel
     "zrtp": (17, 5004, bytes([0x10, 0])),
