@@ -221,7 +221,7 @@ enum paqm_stay {
  * @held: media flow: what it used lately, bit/s; @rate at least (paqm_mm_hold())
  * @mark: @bytes at the beginning of the window,
  * @mark_turns: and @turns
- * @mark_tick: when a window of its own began
+ * @mark_tick: when a window of its own began; elastic flow: when it was first seen
  * @drop: drop probability while policed, Q32
  * @deaf: windows above 1.25 R, halved by each that is not
  * @stay: what is known of whether it stays, enum paqm_stay

@@ -159,6 +159,7 @@ static void paqm_take_one(void)
  */
 static void paqm_kunit_walk_churn(struct kunit *test)
 {
+	struct paqm_walk w = { .elastic_ticks = PAQM_FLOW_ACTIVE_TICKS };
 	u32 round, i, living;
 
 	paqm_make(test, 1024);
@@ -181,10 +182,16 @@ static void paqm_kunit_walk_churn(struct kunit *test)
 					1500ULL * 8 * 5 * (200 + 1024));
 	}
 	paqm_at_barrier = NULL;
-	for (living = 0, i = 0; i < 1024; i++)
-		living += paqm_table.flow[i].tag &&
-			  paqm_race_now - paqm_table.flow[i].last_tick <= PAQM_FLOW_ACTIVE_TICKS;
 	paqm_count(paqm_race_now, 200, 1000000);
+	w.now_tick = paqm_race_now;
+	for (living = 0, i = 0; i < 1024; i++) {
+		const struct paqm_flow *f = &paqm_table.flow[i];
+		u32 silent = paqm_race_now - f->last_tick, patience = w.elastic_ticks;
+
+		if (paqm_flow_class(f) == PAQM_ELASTIC)
+			patience = paqm_elastic_patience(&paqm_table.gauge[i], &w, silent);
+		living += f->tag && silent <= patience;
+	}
 	KUNIT_EXPECT_EQ(test, paqm_seen.media + paqm_seen.present, living);
 }
 
