@@ -176,8 +176,10 @@ static void see_probe(struct receiver *r, GSocketAddress *from, const guint8 *p,
 
 	if (!is_from_there(r, from))
 		return;
+	g_mutex_lock(&r->lock);
 	if (!r->peer && G_IS_INET_SOCKET_ADDRESS(from))
 		r->peer = address_with_port(G_INET_SOCKET_ADDRESS(from), 1);
+	g_mutex_unlock(&r->lock);
 	r->probes++;
 	if (returns_see(&r->returns, p, len, (guint64)monotonic_ns(), &probe))
 		return_rate(r);
