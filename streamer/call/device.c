@@ -174,16 +174,13 @@ void device_open(struct device *d)
 {
 	GstClockTime base = gst_element_get_base_time(d->p.pipeline);
 	gboolean ready, fake;
-	GstClock *clock;
 	GstPad *open;
 
 	if (d->stopped || (!d->bin && !make(d, NULL)))
 		return;
-	clock = gst_element_get_clock(d->p.pipeline);
 	open = gst_element_get_static_pad(d->bin, "open");
 	g_atomic_int_set(&d->given, 0);
-	d->offset = gst_clock_get_time(clock) - base;
-	gst_object_unref(clock);
+	d->offset = gst_element_get_current_running_time(d->p.pipeline);
 	gst_bin_add(GST_BIN(d->p.pipeline), d->bin);
 	if (d->p.source)
 		gst_element_set_base_time(d->bin, base + d->offset);
@@ -252,18 +249,17 @@ gboolean device_message(struct device *d, GstMessage *msg)
 
 void device_begins(struct device *d, GstElement *pacer)
 {
+	GstClockTime now = gst_element_get_current_running_time(d->p.pipeline);
 	GstClockTime base = gst_element_get_base_time(d->p.pipeline);
-	GstClock *clock = gst_element_get_clock(d->p.pipeline);
 	GstObject *bin = gst_object_get_parent(GST_OBJECT(pacer)); /* d->bin, unless that goes */
 
-	if (clock && bin) {
-		d->offset = gst_clock_get_time(clock) - base;
+	if (GST_CLOCK_TIME_IS_VALID(now) && bin) {
+		d->offset = now;
 		/* the bin, too: it gives its own to all when its change of state is over */
-		gst_element_set_base_time(GST_ELEMENT(bin), base + d->offset);
-		gst_element_set_base_time(pacer, base + d->offset);
+		gst_element_set_base_time(GST_ELEMENT(bin), base + now);
+		gst_element_set_base_time(pacer, base + now);
 	}
 	g_clear_pointer(&bin, gst_object_unref);
-	g_clear_pointer(&clock, gst_object_unref);
 }
 
 gboolean device_waits(const struct device *d)
