@@ -327,7 +327,7 @@ static const void *paqm_header(const struct sk_buff *skb, int headlen, int off, 
 static int paqm_skip_extensions(const struct sk_buff *skb, int off, struct paqm_packet *p)
 {
 	int first = off, i;
-	u8 buf[4];
+	u8 buf[8]; /* none is shorter */
 	const u8 *h;
 
 	p->quotable = false;
@@ -335,16 +335,19 @@ static int paqm_skip_extensions(const struct sk_buff *skb, int off, struct paqm_
 		h = skb_header_pointer(skb, off, sizeof(buf), buf);
 		if (!h)
 			break;
-		if (p->proto == NEXTHDR_FRAGMENT && get_unaligned_be16(h + 2) & IP6_OFFSET) {
-			p->note |= PAQM_NOTE_FRAGMENT;
-			return off;
-		}
-		if (p->proto == NEXTHDR_FRAGMENT)
+		if (p->proto == NEXTHDR_FRAGMENT) {
+			p->piece = get_unaligned_be16(h + 2) & (IP6_MF | IP6_OFFSET);
+			p->id = get_unaligned_be32(h + 4);
+			if (get_unaligned_be16(h + 2) & IP6_OFFSET) {
+				p->note |= PAQM_NOTE_FRAGMENT;
+				return off;
+			}
 			off += 8;
-		else if (p->proto == NEXTHDR_AUTH)
+		} else if (p->proto == NEXTHDR_AUTH) {
 			off += (h[1] + 2) * 4; /* RFC 4302 section 2.2 */
-		else
+		} else {
 			off += (h[1] + 1) * 8; /* RFC 8200 section 4.3 */
+		}
 		p->proto = h[0];
 		if (!ipv6_ext_hdr(p->proto))
 			return off;
@@ -376,6 +379,8 @@ static int paqm_classify_ip(const struct sk_buff *skb, int headlen, __be16 proto
 			      ntohs(ip->tot_len) >= sizeof(*ip) + 8 + PAQM_PROOF_OTHER;
 		if (unlikely(ip->frag_off & htons(IP_MF | IP_OFFSET))) {
 			p->quotable = false;
+			p->piece = true;
+			p->id = ntohs(ip->id);
 			if (ip->frag_off & htons(IP_OFFSET))
 				p->note |= PAQM_NOTE_FRAGMENT;
 		}
@@ -432,6 +437,7 @@ unsigned int paqm_identify(const struct sk_buff *skb, const struct paqm_rules *r
 	p->kind = PAQM_KIND_OTHER;
 	p->note = 0;
 	p->quotable = false;
+	p->piece = false;
 	p->ports = 0;
 
 	if (skb_vlan_tag_present(skb)) /* the device puts it into the packet, or took it out */

@@ -82,6 +82,8 @@ struct paqm_rules {
  *	header is the skb's: what a message may quote
  * @seq: RTP sequence number, for PAQM_KIND_RTP
  * @ssrc: RTP SSRC, the same
+ * @piece: a fragment, also the first; PAQM_NOTE_FRAGMENT only stands for the others
+ * @id: of its datagram
  * @ports: source and destination port, 0 where not known
  * @net: IP header, in the packet or in @buf
  * @buf: copy of a header that is not linear
@@ -96,6 +98,8 @@ struct paqm_packet {
 	bool quotable;
 	u16 seq;
 	u32 ssrc;
+	bool piece;
+	u32 id;
 	__be32 ports;
 	const void *net;
 	union {

@@ -26,6 +26,7 @@
 #include "paqm_event.h"
 #include "paqm_feedback.h"
 #include "paqm_flows.h"
+#include "paqm_fragment.h"
 #include "paqm_gso.h"
 #include "paqm_inband.h"
 #include "paqm_isolate.h"
@@ -217,8 +218,8 @@ static bool paqm_count_flow(struct paqm_sched_data *q, struct paqm_flow *flow, u
  */
 static bool paqm_settles(const struct paqm_flow *flow, const struct paqm_packet *p, int chosen)
 {
-	/* the fast path counts a tag beside the packet, and takes none with one within */
-	if (chosen < PAQM_CLASSES || p->note & ~PAQM_NOTE_TAGGED)
+	/* the fast path counts a tag beside the packet; it takes no other tags, and no pieces */
+	if (chosen < PAQM_CLASSES || p->note & ~(PAQM_NOTE_TAGGED | PAQM_NOTE_FRAGMENT))
 		return false;
 	switch (p->kind) {
 	case PAQM_KIND_UDP:
@@ -263,11 +264,13 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q, st
 	u32 now_tick = paqm_flow_clock(now);
 	struct paqm_flow *flow = NULL;
 	struct paqm_packet p;
-	bool fresh = false;
+	bool fresh = false, told = false;
 	unsigned int off;
 	u8 where;
 
 	off = paqm_identify(skb, &q->rules, &p);
+	if (unlikely(p.note & PAQM_NOTE_FRAGMENT))
+		told = paqm_fragment_later(q->datagram, &p, &q->rules, now_tick, &where);
 	if (p.hash)
 		flow = paqm_flows_find(&q->flows, p.hash, now_tick, &fresh);
 	if (off && paqm_flow_wants_look(flow, wire)) {
@@ -285,7 +288,10 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q, st
 		paqm_count_notes(q, p.note);
 		paqm_behind_tags(skb);
 	}
-	where = paqm_queue_of(q, flow, &p, chosen, now, wire);
+	if (!told || chosen < PAQM_CLASSES)
+		where = paqm_queue_of(q, flow, &p, chosen, now, wire);
+	if (unlikely(p.piece) && !(p.note & PAQM_NOTE_FRAGMENT))
+		paqm_fragment_first(q->datagram, &p, &q->rules, where, now_tick);
 	if (flow) {
 		fresh = paqm_count_flow(q, flow, where, wire, fresh);
 		paqm_flow_settle(flow, paqm_settles(flow, &p, chosen) ? q->settled : 0);

@@ -26,6 +26,7 @@
 #include "paqm_count.h"
 #include "paqm_feedback.h"
 #include "paqm_flows.h"
+#include "paqm_fragment.h"
 #include "paqm_options.h"
 
 /**
@@ -192,6 +193,7 @@ struct paqm_sched_data {
 	struct paqm_sched sched;
 	struct paqm_flows flows;
 	struct paqm_rules rules;
+	struct paqm_datagram datagram[PAQM_DATAGRAMS]; /* in fragments */
 	u8 settled; /* PAQM_SETTLED_* for the rules in force */
 	struct paqm_link link;
 	bool link_counts; /* the link changes lengths */

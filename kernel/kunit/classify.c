@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KUnit suite of the recogniser: a table of packets (kernel/fuzz/packets.h), each whole,
- * with any part of it in fragments, and cut at every length; tags that the device keeps
- * beside the packet; rules.
+ * with any part of it not linear, and cut at every length; tags that the device keeps beside the
+ * packet; rules; fragments of datagrams.
  */
 #include <kunit/test.h>
 #include <linux/if_vlan.h>
@@ -10,6 +10,7 @@
 #include <net/dsfield.h>
 #include "kernel/fuzz/packets.h"
 #include "../paqm_classify.c" /* an object is of one module only */
+#include "../paqm_fragment.c"
 #include "skb.h"
 
 static const struct paqm_rules paqm_plain = {
@@ -81,7 +82,7 @@ static void paqm_kunit_packets(struct kunit *test)
 }
 
 /* The answer does not depend on where the packet's bytes are. */
-static void paqm_kunit_fragments(struct kunit *test)
+static void paqm_kunit_places(struct kunit *test)
 {
 	struct paqm_packet whole, p;
 	struct paqm_pkt pkt;
@@ -302,14 +303,75 @@ static void paqm_kunit_plain(struct kunit *test)
 	}
 }
 
+/* What a later fragment is, and whether its class is known, after a first one went to @class. */
+static bool paqm_follows(struct kunit *test, const char *first, const char *later, u8 class,
+			 struct paqm_packet *is, u32 ticks)
+{
+	static struct paqm_datagram table[PAQM_DATAGRAMS];
+	struct paqm_packet p = paqm_ask_words(test, first);
+	struct sk_buff *skb = paqm_words(test, later);
+	u8 told = U8_MAX;
+	bool known;
+
+	memset(table, 0, sizeof(table));
+	KUNIT_EXPECT_TRUE_MSG(test, p.piece, "%s", first);
+	p.net = skb_network_header(skb); /* the same addresses; that of the first is gone */
+	paqm_fragment_first(table, &p, &paqm_plain, class, 1000);
+	paqm_classify(skb, &paqm_plain, is);
+	KUNIT_EXPECT_TRUE_MSG(test, is->piece, "%s", later);
+	known = paqm_fragment_later(table, is, &paqm_plain, 1000 + ticks, &told);
+	kfree_skb(skb);
+	KUNIT_EXPECT_EQ_MSG(test, told, known ? class : U8_MAX, "%s", later);
+	if (known)
+		KUNIT_EXPECT_EQ_MSG(test, is->hash, p.hash, "%s", later);
+	return known;
+}
+
+/* Later fragments go where the first of their datagram went, for a while. */
+static void paqm_kunit_fragments(struct kunit *test)
+{
+	static const char first4[] = "eth ip4first udp:5004:6000 rtp fill:100";
+	static const char later4[] = "eth ip4later udp:1:2 fill:42"; /* these are no ports */
+	static const char first6[] = "eth ip6 first6 udp:5004:6000 rtp fill:100";
+	const u32 second = paqm_flow_clock(NSEC_PER_SEC);
+	struct paqm_packet p;
+
+	KUNIT_EXPECT_TRUE(test, paqm_follows(test, first4, later4, PAQM_MEDIA, &p, 5));
+	KUNIT_EXPECT_EQ(test, p.kind, PAQM_KIND_RTP);
+	KUNIT_EXPECT_NE(test, p.ports, 0);
+	KUNIT_EXPECT_TRUE(test, paqm_follows(test, first4, later4, PAQM_FLOW_UNSURE, &p,
+					     second));
+	KUNIT_EXPECT_FALSE(test, paqm_follows(test, first4, later4, PAQM_MEDIA,
+					      &p, second + 1));
+	KUNIT_EXPECT_EQ(test, p.kind, PAQM_KIND_ELASTIC);
+	KUNIT_EXPECT_TRUE(test, paqm_follows(test, first6, "eth ip6 later6 fill:50",
+					     PAQM_ELASTIC, &p, 5));
+	/* its own extension headers do not matter */
+	KUNIT_EXPECT_TRUE(test, paqm_follows(test, first6, "eth ip6 hop later6 fill:50",
+					     PAQM_MEDIA, &p, 5));
+	/* another datagram */
+	KUNIT_EXPECT_FALSE(test, paqm_follows(test, "eth ip4next udp:5004:6000 rtp fill:100",
+					      later4, PAQM_MEDIA, &p, 5));
+	/* what is within a budget is so in all its parts */
+	KUNIT_EXPECT_FALSE(test, paqm_follows(test, "eth ip4first udp:50000:53 fill:100",
+					      later4, PAQM_MEDIA, &p, 5));
+	KUNIT_EXPECT_EQ(test, p.kind, PAQM_KIND_SMALL);
+	KUNIT_EXPECT_EQ(test, p.hash, 0);
+	KUNIT_EXPECT_NE(test, p.apart, 0);
+	/* the first one of a whole datagram is none */
+	p = paqm_ask_words(test, "eth ip4 udp:5004:6000 rtp fill:100");
+	KUNIT_EXPECT_FALSE(test, p.piece);
+}
+
 static struct kunit_case paqm_classify_cases[] = {
 	KUNIT_CASE(paqm_kunit_packets),
-	KUNIT_CASE(paqm_kunit_fragments),
+	KUNIT_CASE(paqm_kunit_places),
 	KUNIT_CASE(paqm_kunit_cut),
 	KUNIT_CASE(paqm_kunit_identity),
 	KUNIT_CASE(paqm_kunit_plain),
 	KUNIT_CASE(paqm_kunit_tags),
 	KUNIT_CASE(paqm_kunit_rules),
+	KUNIT_CASE(paqm_kunit_fragments),
 	{}
 };
 

@@ -74,6 +74,33 @@ def test_voice_beside_what_is_not_counted(far: Wire, streams: int, flows: int) -
     within("and loses nothing", heard.came[5004], 295, 305)
 
 
+@pytest.mark.parametrize("floods", (0, 1))
+def test_streams_in_fragments(far: Wire, floods: int) -> None:
+    """Three streams whose packets the host itself cuts, beside four downloads and a flood that is
+    cut as well: of a datagram only the first part says that it is RTP.
+    """
+    far.queue("paqm bandwidth 8mbit")
+    far.ip("link set a0 mtu 576")
+    far.b.sysctl(ipv4__ipfrag_time=1)  # what the flood has lost fills b's memory else
+    try:
+        media = [far.send("rtp", port=port, rate=0.8e6, seconds=10)
+                 for port in (5004, 5005, 5006)]
+        media += [far.send("rtp", port=6000, rate=8e6, seconds=10)] * floods
+        with Listener(far.b, 5004, 5005, 5006, 6000) as heard, together(
+            *media, download(far, 10, 4),
+        ):
+            sleep(4)
+            heard.forget()
+    finally:
+        far.ip("link set a0 mtu 1500")
+    for port in (5004, 5005, 5006):
+        within("packets that come, per cent", round(heard.came[port] / 6), 98, 102)
+        within("the longest wait, us", heard.most[port], 0, 30_000)
+        within("out of order", heard.late[port], 0, 0)
+    if floods:  # of each datagram that loses a part the other one was sent in vain
+        within("of the flood's fair share comes, per cent", round(heard.came[6000] / 6), 40, 120)
+
+
 def page(to: str, size: int) -> None:
     """A connection that brings so many bytes."""
     with socket.create_connection((to, 5301)) as sock:

@@ -169,6 +169,7 @@ static inline u8 ipv6_get_dsfield(const struct ipv6hdr *ip6)
 }
 
 #define IP6_OFFSET 0xFFF8
+#define IP6_MF 0x0001
 #define NEXTHDR_HOP 0
 #define NEXTHDR_ROUTING 43
 #define NEXTHDR_FRAGMENT 44
