@@ -32,6 +32,7 @@
 
 static void paqm_drr_init(struct paqm_round *r)
 {
+	INIT_LIST_HEAD(&r->ahead);
 	INIT_LIST_HEAD(&r->fresh);
 	INIT_LIST_HEAD(&r->old);
 	codel_params_init(&r->codel);
@@ -198,6 +199,8 @@ paqm_drr_take(struct Qdisc *sch, enum paqm_class class, u64 now,
 			paqm_drr_release(q, r, fq);
 	}
 	fq->deficit -= qdisc_pkt_len(skb);
+	if (class == PAQM_ELASTIC && from == &r->ahead)
+		paqm_bulk_sent(q, r, fq, now);
 	if (class == PAQM_MEDIA) {
 		*extra = paqm_ramp_extra(age, qdisc_pkt_len(skb));
 		fq->deficit -= *extra;
@@ -278,6 +281,12 @@ static u32 paqm_common_share(const struct paqm_sched_data *q)
 	return PAQM_Q16_ONE - (u32)min_t(u64, others, PAQM_OVER_MOST_Q16);
 }
 
+/* Is media next? Both classes hold packets. */
+static bool paqm_media_next(const struct paqm_sched_data *q)
+{
+	return q->sched.lead < paqm_media_ahead(q);
+}
+
 /*
  * Who is next while overflow queues hold packets; @elastic: that class waits, too. When the
  * common queue is empty, overflow queues may use half of the class's credit at most: the rest is
@@ -286,14 +295,17 @@ static u32 paqm_common_share(const struct paqm_sched_data *q)
 static noinline enum paqm_turn paqm_over_turn(struct paqm_sched_data *q, bool elastic)
 {
 	bool common = q->queue[PAQM_MEDIA].head;
-	s64 most = (s64)READ_ONCE(q->sched.credit) << (common ? 16 : 15);
+	s64 most;
 
-	if (elastic && q->sched.lead >= most)
-		return PAQM_TURN_ELASTIC;
+	if (elastic) {
+		most = paqm_media_ahead(q);
+		if (q->sched.lead >= (common ? most : most / 2))
+			return PAQM_TURN_ELASTIC;
+	}
 	if (!common && q->inside.lead <= 0) /* nothing to divide, and nothing to pay back */
 		return PAQM_TURN_OVER;
 	q->inside.share_q16 = paqm_common_share(q);
-	q->inside.credit = READ_ONCE(q->credit);
+	q->inside.credit = READ_ONCE(q->sched.credit);
 	return common && paqm_sched_media_next(&q->inside) ? PAQM_TURN_COMMON : PAQM_TURN_OVER;
 }
 
@@ -495,7 +507,7 @@ static noinline struct sk_buff *paqm_dequeue_slow(struct Qdisc *sch, struct Qdis
 		} else if (!ready) {
 			return paqm_send_media(sch, turn, false, now);
 		}
-	} else if (media->head && (!ready || paqm_sched_media_next(&q->sched))) {
+	} else if (media->head && (!ready || paqm_media_next(q))) {
 		turn = PAQM_TURN_COMMON;
 	}
 	if (ready && turn == PAQM_TURN_ELASTIC) {
@@ -537,7 +549,7 @@ struct sk_buff *paqm_dequeue(struct Qdisc *sch)
 	ready = paqm_elastic_waits(q);
 	if (ready) {
 		q->sched.share_q16 = READ_ONCE(q->share_now);
-		if (!media->head || !paqm_sched_media_next(&q->sched))
+		if (!media->head || !paqm_media_next(q))
 			return paqm_sent(sch, paqm_take_elastic(sch, now), PAQM_ELASTIC, true,
 					 now);
 	}

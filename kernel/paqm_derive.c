@@ -17,6 +17,7 @@
 #define PAQM_REMIND_NS (1500 * NSEC_PER_MSEC) /* half of what advice holds for */
 #define PAQM_RTT_DEFAULT_US 100000	/* where `rtt` is measured and nobody answered yet */
 #define PAQM_TAU2_MIN_US 150000	/* least measuring time where tau1 is a measured RTT */
+#define PAQM_BULK_PACKETS 5 /* of buckets of elastic flows, where the link takes them in 20 ms */
 #define PAQM_CREDIT_PACKETS 6	/* credit of media at least, up to three times `credit` */
 #define PAQM_SMALL_DIV 20	/* uncounted media may take 5 % of c */
 #define PAQM_BULK_TARGET_NS (6 * NSEC_PER_MSEC) /* CoDel of elastic flows, RFC 8289: target */
@@ -155,6 +156,22 @@ static u64 paqm_packet_ns(u32 mtu, u64 bps)
 	return paqm_div64((u64)mtu * 8 * NSEC_PER_SEC, max(bps, 8 * PAQM_RATE_MIN));
 }
 
+/*
+ * Elastic flows that keep to three quarters of their share of @ct go ahead of others: who takes all
+ * that he gets never does. Calls send a picture at once, of five packets or more.
+ */
+static void paqm_derive_bulk(struct paqm_sched_data *q, u64 ct, u32 mtu)
+{
+	u64 bps = paqm_div64(ct, max(q->n_elastic, 1U)) * 3 / 4;
+	u64 burst = min_t(u64, PAQM_BULK_PACKETS * mtu, paqm_bytes_in(q->capacity, PAQM_BURSTS_NS));
+	u64 bytes = min(paqm_bytes_in(bps, PAQM_BUCKET_NS),
+			paqm_bytes_in(q->capacity, PAQM_BURST_NS));
+	u32 cost = paqm_bucket_cost(bps);
+
+	WRITE_ONCE(q->bulk_cost, cost);
+	WRITE_ONCE(q->bulk_depth, paqm_bucket_depth(cost, min_t(u64, max(bytes, burst), 1U << 30)));
+}
+
 /* Flow queues of both classes: lengths and targets; @cu and @ct are the shares of the link. */
 static void paqm_derive_drr(struct paqm_sched_data *q, u64 cu, u64 ct, u32 mtu)
 {
@@ -186,6 +203,7 @@ static void paqm_derive_drr(struct paqm_sched_data *q, u64 cu, u64 ct, u32 mtu)
 		interval *= PAQM_CALM_PERIODS;
 	WRITE_ONCE(t->codel.target, (codel_time_t)(target >> CODEL_SHIFT));
 	WRITE_ONCE(t->codel.interval, (codel_time_t)(interval >> CODEL_SHIFT));
+	paqm_derive_bulk(q, ct, mtu);
 }
 
 /*
@@ -259,8 +277,7 @@ void paqm_derive_queues(struct paqm_sched_data *q)
 	WRITE_ONCE(u->limit, n.media_limit);
 	WRITE_ONCE(t->target, n.elastic_target);
 	WRITE_ONCE(t->limit, n.elastic_limit);
-	WRITE_ONCE(q->credit, n.credit);
-	WRITE_ONCE(q->sched.credit, paqm_trickles(q) ? 0 : n.credit);
+	WRITE_ONCE(q->sched.credit, n.credit);
 	WRITE_ONCE(q->limit, q->cfg.limit ? q->cfg.limit : U32_MAX);
 	/* small packets take ten times their length in memory */
 	WRITE_ONCE(q->memory_limit,

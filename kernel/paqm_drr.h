@@ -44,6 +44,11 @@ static __always_inline bool paqm_drr_next(struct paqm_sched_data *q, enum paqm_c
 	struct paqm_round *r = &q->drr[class];
 	struct paqm_flowq *first = NULL, *fq; /* @first of those that may not send in this round */
 
+	if (class == PAQM_ELASTIC && !list_empty(&r->ahead)) {
+		*from = &r->ahead;
+		*next = list_first_entry(*from, struct paqm_flowq, list);
+		return true;
+	}
 	for (;;) {
 		*from = list_empty(&r->fresh) ? &r->old : &r->fresh;
 		fq = list_first_entry(*from, struct paqm_flowq, list);

@@ -85,7 +85,7 @@ static void paqm_over_charge(struct paqm_sched_data *q, struct paqm_flowq *over,
 
 	over->deficit = max(over->deficit - (s32)wire, least);
 	q->inside.lead = max(q->inside.lead - ((s64)wire << 16),
-			     -((s64)READ_ONCE(q->credit) << 16));
+			     -((s64)READ_ONCE(q->sched.credit) << 16));
 }
 
 /*

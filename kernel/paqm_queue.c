@@ -39,6 +39,7 @@ void paqm_drr_purge(struct paqm_sched_data *q, enum paqm_class class)
 	struct paqm_round *r = &q->drr[class];
 	struct paqm_flowq *fq, *next;
 
+	list_splice_tail_init(&r->ahead, &r->old);
 	list_splice_tail_init(&r->fresh, &r->old);
 	list_for_each_entry_safe(fq, next, &r->old, list) {
 		rtnl_kfree_skbs(fq->head, fq->tail);

@@ -9,6 +9,7 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <net/inet_ecn.h>
+#include "core/paqm_bucket.h"
 #include "paqm_compat.h"
 #include "paqm_state.h"
 
@@ -73,6 +74,35 @@ static inline void paqm_drr_join(struct paqm_round *r, struct paqm_flowq *fq,
 	list_add_tail(&fq->list, where);
 }
 
+/* A packet of an elastic flow comes: does that take less than its share? What it sends counts. */
+static inline bool paqm_bulk_keeps(const struct paqm_sched_data *q, struct paqm_flowq *fq, u32 len,
+				   u64 now)
+{
+	u32 clock = paqm_bucket_clock(now), depth = READ_ONCE(q->bulk_depth);
+	u32 cost = READ_ONCE(q->bulk_cost);
+
+	if (paqm_bucket_take(&fq->due, clock, len, cost, depth))
+		return true;
+	paqm_bucket_owe(&fq->due, clock, len, cost, depth + PAQM_BUCKET_OWED);
+	return false;
+}
+
+/* A queue of those that go ahead has sent a packet; a flow that took more waits its turn. */
+static inline void paqm_bulk_sent(struct paqm_sched_data *q, struct paqm_round *r,
+				  struct paqm_flowq *fq, u64 now)
+{
+	s32 ahead = fq->due - paqm_bucket_clock(now);
+
+	if (!fq->head) {
+		paqm_drr_release(q, r, fq);
+	} else if (ahead <= (s32)READ_ONCE(q->bulk_depth)) {
+		list_move_tail(&fq->list, &r->ahead);
+	} else {
+		fq->deficit = READ_ONCE(r->quantum);
+		list_move_tail(&fq->list, &r->old);
+	}
+}
+
 /* Put a packet into a flow queue; there is room. */
 static inline void paqm_drr_append(struct Qdisc *sch, enum paqm_class class, struct paqm_flowq *fq,
 				   struct sk_buff *skb, u64 now)
@@ -81,9 +111,12 @@ static inline void paqm_drr_append(struct Qdisc *sch, enum paqm_class class, str
 	struct paqm_queue *queue = &q->queue[class];
 	struct paqm_round *r = &q->drr[class];
 	u32 len = qdisc_pkt_len(skb);
+	bool ahead = class == PAQM_ELASTIC && paqm_bulk_keeps(q, fq, len, now);
 
 	if (list_empty(&fq->list))
-		paqm_drr_join(r, fq, &r->fresh, READ_ONCE(r->quantum));
+		paqm_drr_join(r, fq, ahead ? &r->ahead : &r->fresh, READ_ONCE(r->quantum));
+	else if (ahead && !fq->head)
+		list_move_tail(&fq->list, &r->ahead);
 	paqm_skb_cb(skb)->enqueued = now;
 	skb->next = NULL;
 	if (fq->head) {
@@ -148,6 +181,23 @@ static inline struct sk_buff *paqm_drr_pop(struct codel_vars *vars, void *data)
 		q->strangers_backlog -= len;
 	}
 	return skb;
+}
+
+/*
+ * How far may media run ahead of what waits in the elastic class, bytes in Q16? Not of a flow that
+ * keeps to less than its share: a packet of it goes first even if media is owed one.
+ */
+static inline s64 paqm_media_ahead(const struct paqm_sched_data *q)
+{
+	const struct paqm_round *r = &q->drr[PAQM_ELASTIC];
+
+	if (likely(q->isolate)) {
+		if (!list_empty(&r->ahead))
+			return -((s64)READ_ONCE(r->quantum) << 16);
+		if (q->queue[PAQM_ELASTIC].head)
+			return 0;
+	}
+	return (s64)READ_ONCE(q->sched.credit) << 16;
 }
 
 /* Does the elastic class hold packets, in its list or in queues of its flows? */

@@ -175,19 +175,6 @@ void paqm_judge_elastic(struct paqm_sched_data *q, bool whole)
 			     (idle || room || paqm_calm(q)) && paqm_elastic_demand(q) < share;
 }
 
-/*
- * Is there so little elastic traffic, as that of a game or a shell, that media gains nothing by
- * going first? That would wait for the whole credit each time, at the least share that there is:
- * for 0.2 s at 8 Mbit/s.
- */
-bool paqm_trickles(const struct paqm_sched_data *q)
-{
-	return paqm_by_demands(q) &&
-	       (!q->n_elastic ||
-		(q->elastic_limited &&
-		 q->elastic_mean <= paqm_mul_q24(q->capacity, PAQM_ELASTIC_FLOOR_Q24)));
-}
-
 u32 paqm_split(const struct paqm_sched_data *q)
 {
 	return READ_ONCE(q->split);

@@ -40,7 +40,6 @@ void paqm_judge_elastic(struct paqm_sched_data *q, bool whole);
 u32 paqm_split(const struct paqm_sched_data *q);
 u64 paqm_media_part(const struct paqm_sched_data *q, u64 bps);
 u64 paqm_media_capacity(const struct paqm_sched_data *q);
-bool paqm_trickles(const struct paqm_sched_data *q);
 u32 paqm_media_target(const struct paqm_sched_data *q);
 void paqm_transfer(struct paqm_sched_data *q, u64 now, u64 delay);
 

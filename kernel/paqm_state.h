@@ -88,6 +88,7 @@ struct paqm_queue {
  * @tag: flow it belongs to, or the last one where several share it
  * @lost: packets of it that the AQM or its limit dropped
  * @marked: packets of it that were marked CE
+ * @due: when the bucket of an elastic flow is full again, paqm_bucket.h
  */
 struct paqm_flowq {
 	struct list_head list;
@@ -109,10 +110,12 @@ struct paqm_flowq {
 	u32 tag;
 	u32 lost;
 	u32 marked;
+	u32 due;
 } ____cacheline_aligned;
 
 /**
  * struct paqm_round - flow queues of a class, served by deficit round robin
+ * @ahead: those of elastic flows that take less than their share: served before all others
  * @fresh: those that are to be served first, once
  * @old: the others
  * @codel: parameters of their AQM
@@ -128,6 +131,7 @@ struct paqm_flowq {
  * @marks: packets that were marked CE
  */
 struct paqm_round {
+	struct list_head ahead;
 	struct list_head fresh;
 	struct list_head old;
 	struct codel_params codel;
@@ -221,6 +225,8 @@ struct paqm_sched_data {
 	u64 isolate_ns; /* when that was changed */
 	u32 pace[PAQM_PACES]; /* paqm_bucket_cost(); 0: no limit */
 	u32 bucket_depth;
+	u32 bulk_cost; /* buckets of elastic flows: paqm_bucket_cost(), */
+	u32 bulk_depth; /* and paqm_bucket_depth() */
 	u32 stranger_due;
 	u64 stranger_ns;
 	u64 stranger_bytes; /* on the link */
@@ -229,7 +235,6 @@ struct paqm_sched_data {
 	struct list_head over_free;
 	struct paqm_hosts *hosts; /* once `weights host` was asked for */
 	struct paqm_sched inside; /* between the common queue and these */
-	u32 credit; /* that of media, bytes; in @sched: the same, or 0 */
 	u32 over_part; /* a flow's part of the media share, Q16 */
 	u32 over_part_new; /* that of strangers */
 	u32 over_limit; /* bytes of one */

@@ -67,6 +67,7 @@ static void paqm_trim_find(struct paqm_sched_data *q, enum paqm_class class, boo
 		*most = (struct paqm_trim){ .class = class, .backlog = backlog };
 	if (!flows)
 		return;
+	paqm_trim_flows(q, class, &q->drr[class].ahead, most);
 	paqm_trim_flows(q, class, &q->drr[class].fresh, most);
 	paqm_trim_flows(q, class, &q->drr[class].old, most);
 }

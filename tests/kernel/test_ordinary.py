@@ -101,6 +101,43 @@ def test_streams_in_fragments(far: Wire, floods: int) -> None:
         within("of the flood's fair share comes, per cent", round(heard.came[6000] / 6), 40, 120)
 
 
+@pytest.mark.parametrize("rate, burst, streams, most_ms", (
+    (2.0e6, 1, 1.7e6, 3), (1.6e6, 6, 1.7e6, 25), (1.2e6, 6, 3e6, 30),
+))
+def test_a_call_in_a_tunnel(
+    far: Wire, rate: float, burst: int, streams: float, most_ms: int
+) -> None:
+    """It is an elastic flow, below its share: media, in bursts of 12 packets, does not run ahead of
+    it; nor does it beside streams above theirs.
+    """
+    far.queue("paqm bandwidth 8mbit")
+    media = [far.send("rtp", port=port, rate=streams, seconds=10, burst=12)
+             for port in (5004, 5005, 5006)]
+    with Listener(far.b, 9000) as heard, together(
+        *media, far.send("quic", port=9000, rate=rate, burst=burst, seconds=10),
+    ):
+        sleep(4)
+        heard.forget()
+    within("a packet of the call waits at most so many us", heard.most[9000], 0, most_ms * 1000)
+    within("and all come, per cent", round(heard.came[9000] * 8000 / rate / 6 * 100), 99, 101)
+
+
+def test_a_game_beside_pages(far: Wire) -> None:
+    """And beside streams whose bursts fill what pages leave."""
+    far.queue("paqm bandwidth 8mbit")
+    media = [far.send("rtp", port=port, rate=1.7e6, seconds=10, burst=12)
+             for port in (5004, 5005, 5006)]
+    with Listener(far.b, 9000) as heard, together(
+        *media, far.send("quic", **GAME, seconds=10), pages(far, 10),
+    ):
+        sleep(4)
+        heard.forget()
+        heard.ways.clear()
+    waits = sorted(way for _, way in heard.ways)
+    within("the game waits at p95, us", waits[len(waits) * 95 // 100], 0, 4000)
+    within("and all come", heard.came[9000], 355, 365)
+
+
 def page(to: str, size: int) -> None:
     """A connection that brings so many bytes."""
     with socket.create_connection((to, 5301)) as sock:
