@@ -17,15 +17,22 @@
 #define PAQM_RAMP_MS(ms) paqm_bucket_clock((ms)*1000000ULL)
 #define PAQM_RAMP_AFTER PAQM_RAMP_MS(400)   /* a queue stands that was never empty for so long; */
 #define PAQM_RAMP_EVERY PAQM_RAMP_MS(4000)  /* from then on, once in this time, */
+#define PAQM_RAMP_TIMES 3		    /* so often at most, */
 #define PAQM_RAMP_LASTS PAQM_RAMP_MS(1000)  /* it is served slower for so long, */
 #define PAQM_RAMP_SHIFT 4		    /* by a 2^4th part, */
 #define PAQM_RAMP_SPARES PAQM_RAMP_MS(1600) /* and spared for so long: an answer takes time */
 #define PAQM_RAMP_MOST PAQM_RAMP_MS(120)    /* but not if a packet has waited for longer */
 
-/* Of a queue that is not empty since @age: time since the last ramp began; all ones: none did. */
+/*
+ * Of a queue that is not empty since @age: time since the last ramp began; all ones: none did, or
+ * some were in vain. Who has not answered these answers none, and an AQM that begins anew after
+ * each finds out each time how much it has to drop: his queue would be as long as a ramp makes it.
+ */
 static inline paqm_u32 paqm_ramp_phase(paqm_u32 age)
 {
-	return age < PAQM_RAMP_AFTER ? ~0U : (age - PAQM_RAMP_AFTER) % PAQM_RAMP_EVERY;
+	paqm_u32 stood = age - PAQM_RAMP_AFTER; /* a large number before that */
+
+	return stood < PAQM_RAMP_TIMES * PAQM_RAMP_EVERY ? stood % PAQM_RAMP_EVERY : ~0U;
 }
 
 /**

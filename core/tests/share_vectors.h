@@ -326,6 +326,10 @@ static inline void paqm_check_sched(void)
 	PAQM_SAME("ramp, it ends", paqm_ramp_extra(PAQM_RAMP_MS(1400), 1600), 0);
 	PAQM_SAME("ramp, before the next", paqm_ramp_extra(PAQM_RAMP_MS(4399), 1600), 0);
 	PAQM_SAME("ramp, the next", paqm_ramp_extra(PAQM_RAMP_MS(4400), 1600), 100);
+	PAQM_SAME("ramp, the last", paqm_ramp_extra(PAQM_RAMP_MS(9399), 1600), 100);
+	PAQM_SAME("ramp, three were in vain", paqm_ramp_extra(PAQM_RAMP_MS(12400), 1600), 0);
+	PAQM_SAME("ramp, spares none after these",
+		  paqm_ramp_spares(PAQM_RAMP_MS(12400), PAQM_RAMP_MS(30)), 0);
 	PAQM_SAME("ramp, spares nothing before",
 		  paqm_ramp_spares(PAQM_RAMP_MS(399), PAQM_RAMP_MS(30)), 0);
 	PAQM_SAME("ramp, spares", paqm_ramp_spares(PAQM_RAMP_MS(1999), PAQM_RAMP_MS(119)), 1);

@@ -182,3 +182,18 @@ def test_streams_beside_pages_and_a_download(far: Wire) -> None:
         heard.forget()
     within("packets of the streams that come, per cent",
            round(100 * sum(heard.came.values()) / (3 * 1.9e6 / 8000 * 8)), 93, 101)
+
+
+def test_a_stream_that_never_answers(far: Wire) -> None:
+    """Two streams are 4 % above their share and heed nothing: their queues stand no longer than
+    CoDel has them, as no more ramps are shown to them.
+    """
+    far.queue("paqm bandwidth 100mbit")
+    with Listener(far.b, 5004) as heard, together(
+        *(far.send("rtp", port=port, rate=25e6, seconds=19, burst=12) for port in (5004, 5005)),
+        download(far, 19, 2),
+    ):
+        sleep(16)
+        heard.ways.clear()
+    waits = sorted(way for _, way in heard.ways)
+    within("a packet waits so many us, median", waits[len(waits) // 2], 0, 50000)
