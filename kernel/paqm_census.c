@@ -266,6 +266,17 @@ static bool paqm_flow_counts(struct paqm_flow_gauge *g, const struct paqm_walk *
 }
 
 /*
+ * As how much of a flow, Q16, does an elastic one count in the division? A game or a video over TCP
+ * that uses less than half of what it may does not want the rest.
+ */
+static u32 paqm_elastic_part(const struct paqm_flow_gauge *g, const struct paqm_walk *w)
+{
+	if (!g->rate || g->rate >= w->elastic_each / 2)
+		return PAQM_Q16_ONE;
+	return paqm_muldiv(g->rate, PAQM_Q16_ONE, w->elastic_each);
+}
+
+/*
  * Take in a newly measured rate: smoothed, unless it is far from the old one. Flows far below the
  * fair rate matter only in sums, which the rates of all others follow: they are smoothed more.
  */
@@ -501,7 +512,7 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 	u16 turns = paqm_flow_turns(g, bytes), claim = READ_ONCE(g->claim);
 	u8 class = paqm_flow_class(f), seen = READ_ONCE(f->every);
 	bool measured = false;
-	u32 patience;
+	u32 patience, part;
 	u64 before;
 
 	smp_rmb(); /* pairs with smp_wmb() in paqm_flows_claim() */
@@ -547,6 +558,9 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 		if (!paqm_flow_counts(g, w, bytes, turns))
 			return;
 		c->elastic++;
+		part = paqm_elastic_part(g, w);
+		c->elastic_q16 += part;
+		c->greedy += part == PAQM_Q16_ONE;
 		c->leaves = min(c->leaves, patience - silent);
 		if (w->hosts)
 			paqm_host_elastic(w, &paqm_flow_more(t, f)->tuple);

@@ -121,6 +121,8 @@ struct paqm_hosts {
  * @held: what is held for flows that use less than they were told, beyond what they use, bit/s
  * @heavy: flows that send a quarter of the fair rate or more
  * @elastic: active elastic flows that are more than mice
+ * @elastic_q16: the same, one that uses less than its part counting with what it uses
+ * @greedy: those that count in full
  * @leaves: ticks until the first of those has left, if no packet of it comes
  * @present: all active elastic flows
  * @used: slots in use
@@ -148,6 +150,8 @@ struct paqm_census {
 	u64 held;
 	u32 heavy;
 	u32 elastic;
+	u64 elastic_q16;
+	u32 greedy;
 	u32 leaves;
 	u32 present;
 	u32 used;
@@ -167,6 +171,7 @@ struct paqm_census {
  * @equal: capacity divided by all flows, bit/s
  * @fair_new: what newcomers were told, bit/s
  * @answer_ticks: until what flows were told shows in what they send
+ * @elastic_each: what an elastic flow may use, bit/s, or 0
  * @elastic_ticks: an elastic flow that was silent for longer has left
  * @mouse: elastic flows below this rate are mice, bit/s
  * @cautious: the queue grew: no flow counts as limited by an old measurement
@@ -191,6 +196,7 @@ struct paqm_walk {
 	u64 equal;
 	u64 fair_new;
 	u32 answer_ticks;
+	u64 elastic_each;
 	u32 elastic_ticks;
 	u64 mouse;
 	bool cautious;

@@ -342,6 +342,15 @@ static u32 paqm_pause_us(const struct paqm_sched_data *q)
 	return q->cfg.notice_pause;
 }
 
+/* What an elastic flow that wants it may have by the split in force, bit/s; 0: not known. */
+static u64 paqm_elastic_each(const struct paqm_sched_data *q)
+{
+	if (!q->n_elastic || !q->census.elastic_q16)
+		return 0;
+	return paqm_muldiv(paqm_muldiv(q->capacity, PAQM_Q16_ONE - paqm_split(q), PAQM_Q16_ONE),
+			   PAQM_Q16_ONE, q->census.elastic_q16);
+}
+
 /* One round of the outer loop. @events: what happened; @whole: a period has ended. */
 static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events, bool whole)
 {
@@ -356,6 +365,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 		.fair_most = paqm_by_demands(q) ? q->right_high : max(q->right_high, q->equal),
 		.equal = q->equal,
 		.fair_new = q->fair_new,
+		.elastic_each = paqm_elastic_each(q),
 		.elastic_ticks = paqm_elastic_ticks(q),
 		.mouse = max(paqm_mul_q24(mean_elastic, PAQM_MOUSE_Q24),
 			     paqm_div64(share_of_one, PAQM_MOUSE_SHARE_DIV)),

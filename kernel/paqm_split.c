@@ -112,6 +112,7 @@ struct paqm_hosts *paqm_hosts(const struct paqm_sched_data *q)
  */
 u32 paqm_find_split(struct paqm_sched_data *q)
 {
+	u64 elastic = q->census.elastic_q16;
 	u32 n_elastic = q->n_elastic, others;
 	const struct paqm_hosts *h = paqm_hosts(q);
 	u64 one, sending = q->census.sending;
@@ -124,8 +125,10 @@ u32 paqm_find_split(struct paqm_sched_data *q)
 		if (h->side == PAQM_SIDE_NONE) /* all are flows of a single host */
 			n_elastic *= q->n_media;
 	}
-	others = min_t(u64, div_u64((u64)n_elastic * q->cfg.elastic_weight << 16,
-				    q->cfg.media_weight), U32_MAX);
+	if (h || !q->census.greedy || n_elastic != q->census.elastic || q->elastic_limited)
+		elastic = (u64)n_elastic << 16;
+	others = min_t(u64, div_u64(elastic * q->cfg.elastic_weight, q->cfg.media_weight),
+		       U32_MAX);
 
 	q->even = 0;
 	if (q->cfg.split)

@@ -57,6 +57,19 @@ def test_one_download(far: Wire, floods: int) -> None:
     within("of its fair share it has, per cent", bits * (floods + 1) // 100_000, 80, 110)
 
 
+def test_a_stream_beside_flows_that_want_little(far: Wire) -> None:
+    """Two downloads and three calls in tunnels of 0.5 Mbit/s leave a stream 2.1 Mbit/s."""
+    far.queue("paqm bandwidth 8mbit")
+    calls = [far.send("quic", port=9000 + n, rate=0.5e6, seconds=12) for n in range(3)]
+    with Listener(far.b, 5004) as heard, together(
+        *calls, download(far, 12, 2), far.send("rtp", rate=1.9e6, seconds=12, burst=6)
+    ):
+        sleep(4)
+        heard.forget()
+    within("it loses nothing", heard.came[5004], 1890, 1910)
+    within("and waits at most so many us", heard.most[5004], 0, 20000)
+
+
 @pytest.mark.parametrize("streams, flows", ((0, 20), (2, 20), (2, 4)))
 def test_voice_beside_what_is_not_counted(far: Wire, streams: int, flows: int) -> None:
     """STUN that nearly uses up its budget, TCP, and streams that send twice their share."""
