@@ -103,6 +103,30 @@ static inline void paqm_bucket_owe(paqm_u32 *due, paqm_u32 now, paqm_u32 bytes, 
 }
 
 /**
+ * paqm_bucket_watch() - account a packet that is sent in any case
+ * @due: as above
+ * @now: as above
+ * @bytes: of the packet
+ * @cost_q16: as above
+ * @depth: as above
+ * @most: latest that @due may become, units after @now, at least @depth and below 2^31
+ *
+ * Return: whether the flow keeps to the rate of the bucket; who was above it has to stay below for
+ * as long as he owes.
+ */
+static inline int paqm_bucket_watch(paqm_u32 *due, paqm_u32 now, paqm_u32 bytes, paqm_u32 cost_q16,
+				    paqm_u32 depth, paqm_u32 most)
+{
+	paqm_u64 cost = paqm_bucket_time(cost_q16, bytes, now);
+	paqm_u32 from = *due - now;
+
+	if (from > most) /* it is full, or was so long ago that this looks like a time to come */
+		from = 0;
+	*due = now + (paqm_u32)paqm_min64(from + cost, most);
+	return from <= depth;
+}
+
+/**
  * paqm_tokens_fill() - what a bucket of bytes holds by now
  * @tokens: bytes that it held
  * @stamp: ns, when that was; updated to the time that is paid for, so that a bucket which is

@@ -233,20 +233,16 @@ static __always_inline bool paqm_over_gated(struct paqm_sched_data *q, struct pa
 }
 
 /*
- * The next packet of the overflow queues, which hold some; NULL if @gates count and all of
- * these have to wait for packets in the common queue.
+ * The next packet of the overflow queues, which hold some; NULL if @held says of all of these that
+ * they have to wait for packets in the common queue.
  */
-static noinline struct sk_buff *paqm_over_take(struct Qdisc *sch, u64 now, bool gates, u32 *extra)
+static __always_inline struct sk_buff *paqm_over_take(struct Qdisc *sch, u64 now, paqm_held_t held,
+						      u32 *extra)
 {
+	struct sk_buff *skb = paqm_drr_take(sch, PAQM_MEDIA, now, held, extra);
 	struct paqm_sched_data *q = qdisc_priv(sch);
-	struct sk_buff *skb;
 	u64 sojourn;
 
-	/* a constant function is no indirect call */
-	if (likely(gates))
-		skb = paqm_drr_take(sch, PAQM_MEDIA, now, paqm_over_gated, extra);
-	else
-		skb = paqm_drr_take(sch, PAQM_MEDIA, now, NULL, extra);
 	if (!skb)
 		return NULL;
 	sojourn = now - paqm_skb_cb(skb)->enqueued;
@@ -254,6 +250,17 @@ static noinline struct sk_buff *paqm_over_take(struct Qdisc *sch, u64 now, bool 
 	paqm_count(&q->over_hist[paqm_hist_bin(sojourn)]);
 	WRITE_ONCE(q->over_sent, q->over_sent + 1);
 	return skb;
+}
+
+/* A constant function is no indirect call. */
+static noinline struct sk_buff *paqm_over_next(struct Qdisc *sch, u64 now, u32 *extra)
+{
+	return paqm_over_take(sch, now, paqm_over_gated, extra);
+}
+
+static noinline struct sk_buff *paqm_over_any(struct Qdisc *sch, u64 now, u32 *extra)
+{
+	return paqm_over_take(sch, now, NULL, extra);
 }
 
 /**
@@ -441,10 +448,10 @@ static noinline struct sk_buff *paqm_send_media(struct Qdisc *sch, enum paqm_tur
 	u32 extra = 0;
 
 	if (!common) {
-		skb = paqm_over_take(sch, now, true, &extra);
+		skb = paqm_over_next(sch, now, &extra);
 		/* never so: nothing waits for a queue that is empty */
 		if (!skb && WARN_ON_ONCE(!q->queue[PAQM_MEDIA].head))
-			skb = paqm_over_take(sch, now, false, &extra);
+			skb = paqm_over_any(sch, now, &extra);
 	}
 	if (!skb) {
 		common = true;

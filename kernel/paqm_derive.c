@@ -158,18 +158,22 @@ static u64 paqm_packet_ns(u32 mtu, u64 bps)
 
 /*
  * Elastic flows that keep to three quarters of their share of @ct go ahead of others: who takes all
- * that he gets never does. Calls send a picture at once, of five packets or more.
+ * that he gets never does. Calls send a picture at once, of five packets or more. All of them
+ * together have a bucket, too.
  */
 static void paqm_derive_bulk(struct paqm_sched_data *q, u64 ct, u32 mtu)
 {
-	u64 bps = paqm_div64(ct, max(q->n_elastic, 1U)) * 3 / 4;
+	u64 all = ct * 3 / 4, bps = paqm_div64(all, max(q->n_elastic, 1U));
 	u64 burst = min_t(u64, PAQM_BULK_PACKETS * mtu, paqm_bytes_in(q->capacity, PAQM_BURSTS_NS));
 	u64 bytes = min(paqm_bytes_in(bps, PAQM_BUCKET_NS),
 			paqm_bytes_in(q->capacity, PAQM_BURST_NS));
-	u32 cost = paqm_bucket_cost(bps);
+	u64 together = max_t(u64, 2 * mtu, paqm_bytes_in(q->capacity, 2 * PAQM_BURST_NS));
+	u32 cost = paqm_bucket_cost(bps), cost_all = paqm_bucket_cost(all);
 
 	WRITE_ONCE(q->bulk_cost, cost);
 	WRITE_ONCE(q->bulk_depth, paqm_bucket_depth(cost, min_t(u64, max(bytes, burst), 1U << 30)));
+	WRITE_ONCE(q->bulk_cost_all, cost_all);
+	WRITE_ONCE(q->bulk_depth_all, paqm_bucket_depth(cost_all, min_t(u64, together, 1U << 30)));
 }
 
 /* Flow queues of both classes: lengths and targets; @cu and @ct are the shares of the link. */

@@ -419,13 +419,14 @@ static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum
 		WRITE_ONCE(q->elastic_last, paqm_flow_clock(now));
 		child = rcu_dereference_bh(q->child);
 		if (likely(q->isolate && !child)) {
+			fq = paqm_bulk_of(q, tag);
 			if (!paqm_elastic_waits(q)) { /* alone: no queue of its own, and room */
+				q->alone_ahead = paqm_bulk_ahead(q, fq, len, now);
 				WRITE_ONCE(queue->load, queue->load + wire);
 				return paqm_join(skb, sch, queue, now);
 			}
 			if (!q->drr[PAQM_ELASTIC].qlen)
 				WRITE_ONCE(q->elastic_since, now);
-			fq = paqm_bulk_of(q, tag);
 		}
 	} else {
 		if (flow && unlikely((u16)(q->round - flow->round) >= q->notice_turn) &&

@@ -15,6 +15,7 @@
 
 #define PAQM_OVER_QUEUES 1024 /* overflow queues; more flows share one by their hash */
 #define PAQM_BULK_QUEUES 1024 /* of the elastic class */
+#define PAQM_BULK_OWED_NS NSEC_PER_SEC /* what an elastic flow has sent above its rate counts */
 #define PAQM_OVER_STRANGERS 1 /* the first of those of flows not known yet; 0 is none */
 #define PAQM_OVER_OWN 17 /* the first of those of known flows */
 
@@ -74,17 +75,19 @@ static inline void paqm_drr_join(struct paqm_round *r, struct paqm_flowq *fq,
 	list_add_tail(&fq->list, where);
 }
 
-/* A packet of an elastic flow comes: does that take less than its share? What it sends counts. */
-static inline bool paqm_bulk_keeps(const struct paqm_sched_data *q, struct paqm_flowq *fq, u32 len,
+/*
+ * A packet of an elastic flow comes: does that take less than its share, and so do all such flows
+ * together, of which some may not be counted?
+ */
+static inline bool paqm_bulk_ahead(struct paqm_sched_data *q, struct paqm_flowq *fq, u32 len,
 				   u64 now)
 {
 	u32 clock = paqm_bucket_clock(now), depth = READ_ONCE(q->bulk_depth);
-	u32 cost = READ_ONCE(q->bulk_cost);
 
-	if (paqm_bucket_take(&fq->due, clock, len, cost, depth))
-		return true;
-	paqm_bucket_owe(&fq->due, clock, len, cost, depth + PAQM_BUCKET_OWED);
-	return false;
+	return paqm_bucket_watch(&fq->due, clock, len, READ_ONCE(q->bulk_cost), depth,
+				 depth + paqm_bucket_clock(PAQM_BULK_OWED_NS)) &&
+	       paqm_bucket_take(&q->bulk_due, clock, len, READ_ONCE(q->bulk_cost_all),
+				READ_ONCE(q->bulk_depth_all));
 }
 
 /* A queue of those that go ahead has sent a packet; a flow that took more waits its turn. */
@@ -111,7 +114,7 @@ static inline void paqm_drr_append(struct Qdisc *sch, enum paqm_class class, str
 	struct paqm_queue *queue = &q->queue[class];
 	struct paqm_round *r = &q->drr[class];
 	u32 len = qdisc_pkt_len(skb);
-	bool ahead = class == PAQM_ELASTIC && paqm_bulk_keeps(q, fq, len, now);
+	bool ahead = class == PAQM_ELASTIC && paqm_bulk_ahead(q, fq, len, now);
 
 	if (list_empty(&fq->list))
 		paqm_drr_join(r, fq, ahead ? &r->ahead : &r->fresh, READ_ONCE(r->quantum));
@@ -184,19 +187,14 @@ static inline struct sk_buff *paqm_drr_pop(struct codel_vars *vars, void *data)
 }
 
 /*
- * How far may media run ahead of what waits in the elastic class, bytes in Q16? Not of a flow that
- * keeps to less than its share: a packet of it goes first even if media is owed one.
+ * How far may media run ahead of what waits in the elastic class, bytes in Q16? Not of flows that
+ * take less than their share: their buckets bound what goes before media.
  */
 static inline s64 paqm_media_ahead(const struct paqm_sched_data *q)
 {
-	const struct paqm_round *r = &q->drr[PAQM_ELASTIC];
-
-	if (likely(q->isolate)) {
-		if (!list_empty(&r->ahead))
-			return -((s64)READ_ONCE(r->quantum) << 16);
-		if (q->queue[PAQM_ELASTIC].head)
-			return 0;
-	}
+	if (likely(q->isolate) && (!list_empty(&q->drr[PAQM_ELASTIC].ahead) ||
+				   (q->queue[PAQM_ELASTIC].head && q->alone_ahead)))
+		return S64_MIN;
 	return (s64)READ_ONCE(q->sched.credit) << 16;
 }
 

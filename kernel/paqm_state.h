@@ -226,7 +226,11 @@ struct paqm_sched_data {
 	u32 pace[PAQM_PACES]; /* paqm_bucket_cost(); 0: no limit */
 	u32 bucket_depth;
 	u32 bulk_cost; /* buckets of elastic flows: paqm_bucket_cost(), */
-	u32 bulk_depth; /* and paqm_bucket_depth() */
+	u32 bulk_depth; /* and paqm_bucket_depth(); */
+	u32 bulk_cost_all; /* the same of one for all of them */
+	u32 bulk_depth_all;
+	u32 bulk_due; /* when that is full again */
+	bool alone_ahead; /* what joined the empty elastic class last keeps to these */
 	u32 stranger_due;
 	u64 stranger_ns;
 	u64 stranger_bytes; /* on the link */

@@ -200,6 +200,25 @@ static inline void paqm_check_bucket(void)
 		}
 		PAQM_NEAR("bucket, owed, packets until one fits", packet, 2, 1);
 	}
+	{ /* watched: who sends more keeps to nothing until that is paid back, and then at once */
+		paqm_u32 cost = paqm_bucket_cost(2000000), depth = paqm_bucket_depth(cost, 3000);
+		paqm_u32 most = depth + paqm_bucket_clock(1000000000), now = 0xFFFF0000U;
+		paqm_u32 due = now - 5, packet, n = 0, step = paqm_bucket_clock(6000000);
+
+		for (packet = 0; packet < 100; packet++, now += step)
+			n += paqm_bucket_watch(&due, now, 1500, cost, depth, most);
+		PAQM_SAME("bucket, watched, all at its rate", n, 100);
+		for (n = 0, packet = 0; packet < 1000; packet++, now += step / 2)
+			n += paqm_bucket_watch(&due, now, 1500, cost, depth, most);
+		PAQM_NEAR("bucket, watched, at twice its rate", n, 4, 1);
+		PAQM_SAME("bucket, watched, bounded", due - (now - step / 2), most);
+		for (packet = 0; !paqm_bucket_watch(&due, now, 1500, cost, depth, most); packet++)
+			now += 2 * step;
+		PAQM_NEAR("bucket, watched, packets at half of it until one keeps", packet, 167, 2);
+		due = now - PAQM_RAMP_MS(40000); /* looks like a time to come */
+		PAQM_SAME("bucket, watched, long ago",
+			  paqm_bucket_watch(&due, now, 1500, cost, depth, most), 1);
+	}
 	{ /* rates that are no whole number of bytes between two looks */
 		static const struct {
 			paqm_u64 rate, step;
