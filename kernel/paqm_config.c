@@ -41,8 +41,10 @@ static void paqm_set_rules(struct paqm_sched_data *q, const struct paqm_config *
 	q->rules.protocol = cfg->classify == PAQM_CLASSIFY_PROTOCOL;
 	q->settled = q->rules.protocol ? PAQM_SETTLED_PROTOCOL : PAQM_SETTLED_AUTO;
 	paqm_rules_dscp(&q->rules, cfg->dscp_media, cfg->dscp_elastic);
-	if (q->isolate != cfg->isolate)
+	if (q->isolate != cfg->isolate) {
 		q->isolate_ns = ktime_get_ns();
+		q->alone_ahead = false; /* what waits in the list of the class did not join alone */
+	}
 	WRITE_ONCE(q->isolate, cfg->isolate);
 	BUILD_BUG_ON((int)PAQM_LINK_ATM != PAQM_LAYER_ATM || (int)PAQM_LINK_PTM != PAQM_LAYER_PTM);
 	q->link.overhead = cfg->overhead;
