@@ -18,6 +18,7 @@
 #define PAQM_RTT_DEFAULT_US 100000	/* where `rtt` is measured and nobody answered yet */
 #define PAQM_TAU2_MIN_US 150000	/* least measuring time where tau1 is a measured RTT */
 #define PAQM_BULK_PACKETS 5 /* of buckets of elastic flows, where the link takes them in 20 ms */
+#define PAQM_BULK_NS (2500 * NSEC_PER_USEC) /* of the link: what they hold where that is more */
 #define PAQM_CREDIT_PACKETS 6	/* credit of media at least, up to three times `credit` */
 #define PAQM_SMALL_DIV 20	/* uncounted media may take 5 % of c */
 #define PAQM_BULK_TARGET_NS (6 * NSEC_PER_MSEC) /* CoDel of elastic flows, RFC 8289: target */
@@ -165,13 +166,12 @@ static void paqm_derive_bulk(struct paqm_sched_data *q, u64 ct, u32 mtu)
 {
 	u64 all = ct * 3 / 4, bps = paqm_div64(all, max(q->n_elastic, 1U));
 	u64 burst = min_t(u64, PAQM_BULK_PACKETS * mtu, paqm_bytes_in(q->capacity, PAQM_BURSTS_NS));
-	u64 bytes = min(paqm_bytes_in(bps, PAQM_BUCKET_NS),
-			paqm_bytes_in(q->capacity, PAQM_BURST_NS));
-	u64 together = max_t(u64, 2 * mtu, paqm_bytes_in(q->capacity, 2 * PAQM_BURST_NS));
+	u64 together = max(burst, paqm_bytes_in(q->capacity, PAQM_BULK_NS));
+	u64 bytes = max(burst, min(paqm_bytes_in(bps, PAQM_BUCKET_NS), together));
 	u32 cost = paqm_bucket_cost(bps), cost_all = paqm_bucket_cost(all);
 
 	WRITE_ONCE(q->bulk_cost, cost);
-	WRITE_ONCE(q->bulk_depth, paqm_bucket_depth(cost, min_t(u64, max(bytes, burst), 1U << 30)));
+	WRITE_ONCE(q->bulk_depth, paqm_bucket_depth(cost, min_t(u64, bytes, 1U << 30)));
 	WRITE_ONCE(q->bulk_cost_all, cost_all);
 	WRITE_ONCE(q->bulk_depth_all, paqm_bucket_depth(cost_all, min_t(u64, together, 1U << 30)));
 }
