@@ -27,6 +27,7 @@
  * Of a queue that is not empty since @age: time since the last ramp began; all ones: none did, or
  * some were in vain. Who has not answered these answers none, and an AQM that begins anew after
  * each finds out each time how much it has to drop: his queue would be as long as a ramp makes it.
+ * @age wraps after 69 s, and three more are shown.
  */
 static inline paqm_u32 paqm_ramp_phase(paqm_u32 age)
 {

@@ -291,7 +291,7 @@ static u32 paqm_common_share(const struct paqm_sched_data *q)
 /* Is media next? Both classes hold packets. */
 static bool paqm_media_next(const struct paqm_sched_data *q)
 {
-	return q->sched.lead < paqm_media_ahead(q);
+	return !paqm_elastic_first(q) && paqm_sched_media_next(&q->sched);
 }
 
 /*
@@ -305,8 +305,8 @@ static noinline enum paqm_turn paqm_over_turn(struct paqm_sched_data *q, bool el
 	s64 most;
 
 	if (elastic) {
-		most = paqm_media_ahead(q);
-		if (q->sched.lead >= (common ? most : most / 2))
+		most = (s64)READ_ONCE(q->sched.credit) << (common ? 16 : 15);
+		if (paqm_elastic_first(q) || q->sched.lead >= most)
 			return PAQM_TURN_ELASTIC;
 	}
 	if (!common && q->inside.lead <= 0) /* nothing to divide, and nothing to pay back */

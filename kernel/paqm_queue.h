@@ -187,15 +187,13 @@ static inline struct sk_buff *paqm_drr_pop(struct codel_vars *vars, void *data)
 }
 
 /*
- * How far may media run ahead of what waits in the elastic class, bytes in Q16? Not of flows that
- * take less than their share: their buckets bound what goes before media.
+ * Does a packet wait in the elastic class that goes before media whatever its lead? It is of a flow
+ * that takes less than its share: buckets bound these.
  */
-static inline s64 paqm_media_ahead(const struct paqm_sched_data *q)
+static inline bool paqm_elastic_first(const struct paqm_sched_data *q)
 {
-	if (likely(q->isolate) && (!list_empty(&q->drr[PAQM_ELASTIC].ahead) ||
-				   (q->queue[PAQM_ELASTIC].head && q->alone_ahead)))
-		return S64_MIN;
-	return (s64)READ_ONCE(q->sched.credit) << 16;
+	return likely(q->isolate) && (!list_empty(&q->drr[PAQM_ELASTIC].ahead) ||
+				      (q->queue[PAQM_ELASTIC].head && q->alone_ahead));
 }
 
 /* Does the elastic class hold packets, in its list or in queues of its flows? */
