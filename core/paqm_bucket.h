@@ -17,7 +17,8 @@
 #define PAQM_BUCKET_SHIFT 4
 #define PAQM_BUCKET_LONGEST (1U << 29) /* deepest bucket, and costliest packet: 8.6 s */
 #define PAQM_BUCKET_BPS_MIN 8000ULL
-#define PAQM_BUCKET_OWED (50000000U >> PAQM_BUCKET_SHIFT) /* 50 ms: the most that a flow owes */
+#define PAQM_BUCKET_OWED (50000000U >> PAQM_BUCKET_SHIFT) /* 50 ms: the most that a flow owes, */
+#define PAQM_BUCKET_OWED_DEAF (10 * PAQM_BUCKET_OWED)	  /* and one that heeds nothing */
 
 static inline paqm_u32 paqm_bucket_clock(paqm_u64 now_ns)
 {
@@ -59,7 +60,7 @@ static inline paqm_u32 paqm_bucket_depth(paqm_u32 cost_q16, paqm_u32 bytes)
  * @depth: paqm_bucket_depth()
  *
  * From 34 s of age on @due looks like a time to come. None can be later than the depth, a packet of
- * 64 kB and PAQM_BUCKET_OWED beyond @now: what seems to be is an old one, and the bucket full.
+ * 64 kB and PAQM_BUCKET_OWED_DEAF beyond @now: what seems to be is an old one, and the bucket full.
  *
  * Return: whether the packet conforms.
  */
@@ -71,7 +72,7 @@ static inline int paqm_bucket_take(paqm_u32 *due, paqm_u32 now, paqm_u32 bytes, 
 
 	if (from - now > depth) {
 		/* in units a packet of 64 kB costs what one byte costs in Q16 */
-		if (from - now <= (paqm_u64)depth + PAQM_BUCKET_OWED + cost_q16)
+		if (from - now <= (paqm_u64)depth + PAQM_BUCKET_OWED_DEAF + cost_q16)
 			return 0;
 		from = now;
 	}

@@ -8,9 +8,7 @@
 #include "paqm_census.h"
 
 #define PAQM_YOUNG_DIV 8 /* a flow below such a part of R does not grow: audio */
-#define PAQM_DEAF_NOTICE 8  /* notices in vain after which they become rarer */
-#define PAQM_DEAF_RAREST 6  /* and how often they do */
-#define PAQM_DEAF_STRIKE 3  /* rounds after which policing may begin */
+#define PAQM_DEAF_STRIKE 3 /* rounds after which policing may begin */
 
 /**
  * struct paqm_right - what a media flow that is known may send
@@ -130,24 +128,6 @@ static bool paqm_flow_publish(struct paqm_flow *f, u8 seen, u8 every)
 }
 
 /*
- * How rarely a flow is told that does not do as told, as a logarithm. What counts are notices in
- * vain, not for how long it does so: one that would follow may have lost some, and the fewer come,
- * the longer it takes until one arrives. As many windows have to say so: events may have a flow
- * told more than once in one. One that was owed a notice that was not in the budget is due in two
- * rounds.
- */
-static u32 paqm_flow_rare(const struct paqm_flow_gauge *g, struct paqm_flow_more *m)
-{
-	u8 messages = READ_ONCE(m->told.messages), missed = messages - m->heeded;
-	u32 vain = min_t(u32, missed, min(g->deaf + 0U, PAQM_DEAF_NOTICE * PAQM_DEAF_RAREST));
-
-	m->heeded = messages - vain;
-	if (vain <= PAQM_DEAF_NOTICE)
-		return 0;
-	return min(vain / PAQM_DEAF_NOTICE, READ_ONCE(m->told.refused) ? 1 : PAQM_DEAF_RAREST);
-}
-
-/*
  * Judge one media flow that is known by what it sends against what it was told. @seen: as for
  * paqm_flow_publish(); @measured: just now; @flows: of its host.
  */
@@ -159,12 +139,10 @@ static void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *g,
 	u64 told = r->told;
 	bool young;
 
-	if (measured && paqm_far_above(g->rate, r->most))
-		g->deaf = min_t(u32, g->deaf + 1, 1000);
-	else if (measured)
-		g->deaf /= 2; /* a short pause does not clear the record */
+	if (measured)
+		paqm_heed_window(g, r->more, r->most, w->crowded);
 	if (g->deaf)
-		every = paqm_flow_rare(g, r->more);
+		every = paqm_heed_rare(g, r->more);
 	/*
 	 * Police a flow, if configured, that has sent more than twice the fair rate for long,
 	 * while media is overloaded; then until it follows, since the drops themselves end the
@@ -180,7 +158,9 @@ static void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *g,
 	if (g->drop != drop)
 		WRITE_ONCE(g->drop, drop);
 	every |= PAQM_KNOWN | (r->shares ? PAQM_SHARES : 0);
-	every |= (drop ? PAQM_POLICED : 0) | (g->deaf ? PAQM_DEAF : 0) | (seen & PAQM_CLAIM);
+	every |= drop ? PAQM_POLICED : 0;
+	every |= paqm_heed_strict(g, r->more) ? PAQM_DEAF : 0;
+	every |= seen & PAQM_CLAIM;
 	if (seen != every && !paqm_flow_publish(f, seen, every))
 		return; /* the flow has gone, and another one has its slot */
 	if (g->deaf) {
@@ -487,18 +467,26 @@ static void paqm_hosts_add(const struct paqm_walk *w, struct paqm_census *c)
 	}
 }
 
+static void paqm_flow_blank(const struct paqm_flows *t, const struct paqm_flow *f,
+			    struct paqm_flow_gauge *g)
+{
+	g->rate = 0;
+	g->held = 0;
+	g->deaf = 0;
+	paqm_flow_more(t, f)->lean = 0;
+	WRITE_ONCE(g->drop, 0);
+}
+
 /*
  * What is known of a flow that left young is not valid when it comes again. Else a sender that uses
  * some ports in turn would soon be as many flows that are known.
  */
-static void paqm_flow_forget(struct paqm_flow *f, struct paqm_flow_gauge *g, u8 seen)
+static void paqm_flow_forget(const struct paqm_flows *t, struct paqm_flow *f,
+			     struct paqm_flow_gauge *g, u8 seen)
 {
 	if (!paqm_flow_publish(f, seen, 0))
 		return; /* the flow has gone, and another one has its slot */
-	g->rate = 0;
-	g->held = 0;
-	g->deaf = 0;
-	WRITE_ONCE(g->drop, 0);
+	paqm_flow_blank(t, f, g);
 	WRITE_ONCE(g->marked, PAQM_MARKED_ENDED);
 }
 
@@ -520,15 +508,12 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 		return;
 	if (g->known != claim) { /* a new flow: nothing measured yet */
 		g->known = claim;
-		g->rate = 0;
-		g->held = 0;
-		g->deaf = 0;
+		paqm_flow_blank(t, f, g);
 		g->stay = PAQM_STAY_FREE;
 		g->counted = 0;
 		g->pause = 0;
 		g->mark_tick = w->now_tick;
 		WRITE_ONCE(g->marked, PAQM_MARKED_NOT);
-		WRITE_ONCE(g->drop, 0);
 	}
 	before = g->rate;
 	/* time wraps after 52 days: the dead stay dead, but not a flow that came just now */
@@ -540,7 +525,7 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 		return;
 	c->used++;
 	if (class == PAQM_MEDIA && paqm_newcomer_judge(g, w, silent, tag, c) && seen & PAQM_KNOWN)
-		paqm_flow_forget(f, g, seen);
+		paqm_flow_forget(t, f, g, seen);
 	if (silent > PAQM_FLOW_ACTIVE_TICKS) {
 		if (paqm_gauge_own(g)) {
 			c->passed += g->marked == PAQM_MARKED_OWN;

@@ -179,6 +179,7 @@ struct paqm_census {
  *	do so for that, and come back
  * @police: packets of flows that do not follow may be dropped
  * @overloaded: media is overloaded: policing may begin
+ * @crowded: overflow queues hold packets: what a flow has too much, another one lacks
  * @max_every: longest pause between notices, in rounds
  * @hosts: that are to be equal; NULL: flows are
  * @key: of their hash
@@ -203,6 +204,7 @@ struct paqm_walk {
 	bool queued;
 	bool police;
 	bool overloaded;
+	bool crowded;
 	u32 max_every;
 	struct paqm_hosts *hosts;
 	const u64 *key;
@@ -235,6 +237,11 @@ static inline u64 paqm_host_part(const struct paqm_host *h, u64 fair)
 /* paqm_census.c */
 void paqm_flows_mark(struct paqm_flows *t);
 void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk *w, struct paqm_census *c);
+
+/* paqm_heed.c */
+u32 paqm_heed_rare(const struct paqm_flow_gauge *g, struct paqm_flow_more *m);
+void paqm_heed_window(struct paqm_flow_gauge *g, struct paqm_flow_more *m, u64 most, bool crowded);
+bool paqm_heed_strict(const struct paqm_flow_gauge *g, const struct paqm_flow_more *m);
 
 /* paqm_newcomer.c */
 u64 paqm_newcomer_window(struct paqm_flow_gauge *g, const struct paqm_walk *w, u64 sent,

@@ -64,6 +64,22 @@ int paqm_isolate_init(struct paqm_sched_data *q)
 	return 0;
 }
 
+/* What CoDel works on. */
+struct paqm_drr_ctx {
+	struct Qdisc *sch;
+	struct paqm_flowq *fq;
+	enum paqm_class class;
+	u32 drops;
+	u32 bytes;
+};
+
+static struct sk_buff *paqm_drr_first(struct codel_vars *vars, void *data)
+{
+	struct paqm_drr_ctx *ctx = data;
+
+	return paqm_drr_pop(ctx->sch, ctx->class, ctx->fq);
+}
+
 /* CoDel drops a packet. Never the last one of a queue, so our length does not become 0 here. */
 static void paqm_drr_drop(struct sk_buff *skb, void *data)
 {
@@ -154,6 +170,32 @@ static bool paqm_over_spared(const struct paqm_sched_data *q, struct paqm_flowq 
 	return true;
 }
 
+static void paqm_drr_marked(struct paqm_round *r, struct paqm_flowq *fq, u32 marks)
+{
+	WRITE_ONCE(r->marks, r->marks + marks);
+	WRITE_ONCE(fq->marked, fq->marked + marks);
+}
+
+/* The first packet of a queue that CoDel leaves there, or NULL; our length still holds it. */
+static noinline struct sk_buff *paqm_drr_codel(struct Qdisc *sch, enum paqm_class class,
+					       struct paqm_flowq *fq)
+{
+	struct paqm_drr_ctx ctx = { .sch = sch, .class = class, .fq = fq };
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	struct paqm_round *r = &q->drr[class];
+	u32 marks = r->stats.ecn_mark;
+	struct sk_buff *skb;
+
+	skb = codel_dequeue(&ctx, &fq->backlog, &r->codel, &fq->codel, &r->stats, qdisc_pkt_len,
+			    paqm_drr_time, paqm_drr_drop, paqm_drr_first);
+	if (ctx.drops) /* while @skb is still in our length */
+		qdisc_tree_reduce_backlog(sch, ctx.drops, ctx.bytes);
+	marks = r->stats.ecn_mark - marks;
+	if (marks)
+		paqm_drr_marked(r, fq, marks);
+	return skb;
+}
+
 /**
  * paqm_drr_take() - the next packet of a class's flow queues, which hold some
  * @sch: this qdisc
@@ -169,9 +211,7 @@ paqm_drr_take(struct Qdisc *sch, enum paqm_class class, u64 now,
 	      bool (*held)(struct paqm_sched_data *q, struct paqm_flowq *fq), u32 *extra)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
-	struct paqm_drr_ctx ctx = { .sch = sch, .class = class };
 	struct paqm_round *r = &q->drr[class];
-	u32 marks = r->stats.ecn_mark;
 	struct list_head *from;
 	struct paqm_flowq *fq;
 	struct sk_buff *skb;
@@ -180,18 +220,16 @@ paqm_drr_take(struct Qdisc *sch, enum paqm_class class, u64 now,
 	for (;;) {
 		if (!paqm_drr_next(q, class, held, &from, &fq))
 			return NULL;
-		ctx.fq = fq;
 		if (class == PAQM_MEDIA)
 			age = paqm_over_age(q, fq, now);
 		if (fq->patient || likely(paqm_drr_calm(r, fq, now)) ||
 		    (class == PAQM_MEDIA && paqm_over_spared(q, fq, age, now)))
-			skb = paqm_drr_pop(&fq->codel, &ctx);
+			skb = paqm_drr_pop(sch, class, fq);
 		else
-			skb = codel_dequeue(&ctx, &fq->backlog, &r->codel, &fq->codel, &r->stats,
-					    qdisc_pkt_len, paqm_drr_time, paqm_drr_drop,
-					    paqm_drr_pop);
+			skb = paqm_drr_codel(sch, class, fq);
 		if (likely(skb))
 			break;
+		fq->emptied = paqm_bucket_clock(now);
 		/* one that was new waits a round, or it could be new all the time */
 		if (from == &r->fresh && !list_empty(&r->old))
 			list_move_tail(&fq->list, &r->old);
@@ -205,14 +243,8 @@ paqm_drr_take(struct Qdisc *sch, enum paqm_class class, u64 now,
 		*extra = paqm_ramp_extra(age, qdisc_pkt_len(skb));
 		fq->deficit -= *extra;
 	}
-	if (unlikely(ctx.drops)) /* while @skb is still in our length */
-		qdisc_tree_reduce_backlog(sch, ctx.drops, ctx.bytes);
-	marks = r->stats.ecn_mark - marks;
-	marks += paqm_drr_l4s(q, r, skb, now - paqm_skb_cb(skb)->enqueued);
-	if (marks) {
-		WRITE_ONCE(r->marks, r->marks + marks);
-		WRITE_ONCE(fq->marked, fq->marked + marks);
-	}
+	if (paqm_drr_l4s(q, r, skb, now - paqm_skb_cb(skb)->enqueued))
+		paqm_drr_marked(r, fq, 1);
 	return skb;
 }
 

@@ -327,7 +327,7 @@ static u32 paqm_find_depth(const struct paqm_sched_data *q, u64 bps, u32 cost)
  */
 void paqm_buckets_in_force(struct paqm_sched_data *q)
 {
-	u32 depth = READ_ONCE(q->depth_wide), pace = READ_ONCE(q->pace_wide);
+	u32 depth = READ_ONCE(q->depth_wide), pace = READ_ONCE(q->pace_wide), i;
 
 	if (READ_ONCE(q->queue[PAQM_MEDIA].st.backlog) > READ_ONCE(q->stands_bytes)) {
 		depth = min(depth, READ_ONCE(q->depth_packet));
@@ -335,6 +335,9 @@ void paqm_buckets_in_force(struct paqm_sched_data *q)
 		WRITE_ONCE(q->stood, true);
 	}
 	WRITE_ONCE(q->bucket_depth, depth);
+	for (i = 0; i < PAQM_PACES; i++)
+		WRITE_ONCE(q->owed_most[i], depth + (i == PAQM_PACE_DEAF ? PAQM_BUCKET_OWED_DEAF :
+									   PAQM_BUCKET_OWED));
 	WRITE_ONCE(q->pace[PAQM_PACE_FOLLOW], pace);
 }
 

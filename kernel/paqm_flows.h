@@ -52,7 +52,7 @@ enum paqm_nature { PAQM_NATURE_OPEN, PAQM_NATURE_RTP, PAQM_NATURE_NOT_RTP };
 /* Bits of struct paqm_flow's @every. */
 #define PAQM_POLICED 0x80 /* packets may be dropped at once */
 #define PAQM_KNOWN 0x40	  /* it has lasted, and its use is measured */
-#define PAQM_DEAF 0x20	  /* it sends more than it was told */
+#define PAQM_DEAF 0x20	  /* it sends more than it was told, much or for long */
 #define PAQM_SHARES 0x10  /* the rate is its host's, which has more flows (struct paqm_host) */
 #define PAQM_CLAIM 0x08	  /* turns over with each claim of the slot */
 #define PAQM_RARE 0x07	  /* logarithm of the rounds between two notices */
@@ -173,9 +173,11 @@ struct paqm_rtp_source {
  * @misses: what was not since the last that was, PAQM_RTP_MISS_OTHER
  * @hears: PAQM_HEARS_INBAND: its packets carry a rate; PAQM_HEARS_MARK: they may be marked
  * @heeded: @told.messages without those that it has not done as told by
+ * @lean: how far it was above its rate lately, paqm_lean()
+ * @over: overflow queue of its own that it had last
  * @host: place of its host in struct paqm_hosts, where it is one of several flows of that
  *
- * All but the last two is written by the datapath.
+ * All but @heeded, @lean and @host is written by the datapath.
  */
 struct paqm_flow_more {
 	struct paqm_tuple tuple;
@@ -192,6 +194,8 @@ struct paqm_flow_more {
 	u8 misses;
 	u8 hears;
 	u8 heeded;
+	u16 lean;
+	u16 over;
 	u16 host;
 } __aligned(32);
 

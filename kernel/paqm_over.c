@@ -4,6 +4,7 @@
  * rate. paqm_isolate.h gives the overview. Under the qdisc lock.
  */
 #include "core/paqm_bucket.h"
+#include "core/paqm_ramp.h"
 #include "paqm_flows.h"
 #include "paqm_isolate.h"
 #include "paqm_notice.h"
@@ -146,15 +147,16 @@ static noinline void paqm_host_owe(struct paqm_sched_data *q, struct paqm_flow *
 static void paqm_over_owe(struct paqm_sched_data *q, struct paqm_flow *flow, u32 wire, u64 now)
 {
 	u8 every = READ_ONCE(flow->every);
+	enum paqm_pace pace = every & PAQM_DEAF ? PAQM_PACE_DEAF : PAQM_PACE_FOLLOW;
 
 	if (unlikely(every & PAQM_SHARES)) {
 		paqm_host_owe(q, flow, wire, now);
 		return;
 	}
-	paqm_bucket_owe(&flow->due, paqm_bucket_clock(now), wire,
-			every & PAQM_KNOWN ? paqm_pace_known(q, flow) :
-					     READ_ONCE(q->pace[PAQM_PACE_ONE]),
-			READ_ONCE(q->bucket_depth) + PAQM_BUCKET_OWED);
+	if (!(every & PAQM_KNOWN))
+		pace = PAQM_PACE_ONE;
+	paqm_bucket_owe(&flow->due, paqm_bucket_clock(now), wire, READ_ONCE(q->pace[pace]),
+			READ_ONCE(q->owed_most[pace]));
 }
 
 /* The same for a stranger; @flow if it has a slot. */
@@ -249,33 +251,45 @@ static noinline struct paqm_flowq *paqm_strangers_of(struct paqm_sched_data *q,
 	return &q->flowq[PAQM_OVER_STRANGERS + place % (PAQM_OVER_OWN - PAQM_OVER_STRANGERS)];
 }
 
-/* Overflow queue for a packet beyond the fair rate; @flow may be NULL for strangers. */
-static struct paqm_flowq *paqm_over_of(struct paqm_sched_data *q, struct paqm_flow *flow,
-				       enum paqm_lane lane)
+/*
+ * A queue of its own for a flow: if it is free, the one that it had last, which knows how much its
+ * AQM had to drop and how long it stood (paqm_over_begins()). NULL if none is free.
+ */
+static struct paqm_flowq *paqm_over_own(struct paqm_sched_data *q, const struct paqm_flow *flow)
 {
-	bool moves = flow && flow->over && paqm_over_may_move(q, flow) &&
-		     lane != PAQM_LANE_STRANGER;
-	bool shares = flow && READ_ONCE(flow->every) & PAQM_SHARES;
-	struct paqm_flowq *over;
+	struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
+	struct paqm_flowq *over = &q->flowq[more->over];
 
-	if (unlikely(shares)) {
-		over = paqm_over_share(q, flow, moves);
-		if (over)
-			return over;
-	}
-	if (flow && flow->over && !moves) /* some of its packets wait there */
-		return &q->flowq[flow->over];
-	if (lane == PAQM_LANE_STRANGER || !(READ_ONCE(flow->every) & PAQM_KNOWN))
-		return paqm_strangers_of(q, flow);
+	if (more->over && !over->served && over->tag == flow->tag)
+		return over;
 	over = list_first_entry_or_null(&q->over_free, struct paqm_flowq, list);
 	if (over) {
-		list_del_init(&over->list);
+		more->over = over - q->flowq;
 		over->codel = (struct codel_vars){};
+		over->anew = true;
+	}
+	return over;
+}
+
+/*
+ * Overflow queue for the first packet beyond the fair rate; @flow may be NULL for strangers.
+ * @moves: earlier packets of it wait in the queue of strangers.
+ */
+static noinline struct paqm_flowq *paqm_over_new(struct paqm_sched_data *q, struct paqm_flow *flow,
+						 enum paqm_lane lane, bool moves)
+{
+	struct paqm_flowq *over;
+
+	if (lane == PAQM_LANE_STRANGER || !(READ_ONCE(flow->every) & PAQM_KNOWN))
+		return paqm_strangers_of(q, flow);
+	over = paqm_over_own(q, flow);
+	if (over) {
+		list_del_init(&over->list);
 		over->gated = moves ? flow->over : 0;
 		over->gate = flow->over_seq;
 		q->over_gated += moves;
 		over->host = 0;
-		if (unlikely(shares))
+		if (unlikely(READ_ONCE(flow->every) & PAQM_SHARES))
 			paqm_over_found(q, flow, over);
 	} else {
 		over = &q->flowq[PAQM_OVER_OWN + flow->tag % (PAQM_OVER_QUEUES - PAQM_OVER_OWN)];
@@ -284,6 +298,24 @@ static struct paqm_flowq *paqm_over_of(struct paqm_sched_data *q, struct paqm_fl
 	WRITE_ONCE(over->lost, 0);
 	WRITE_ONCE(over->marked, 0);
 	return over;
+}
+
+/* Overflow queue for a packet beyond the fair rate; @flow may be NULL for strangers. */
+static struct paqm_flowq *paqm_over_of(struct paqm_sched_data *q, struct paqm_flow *flow,
+				       enum paqm_lane lane)
+{
+	bool moves = flow && flow->over && paqm_over_may_move(q, flow) &&
+		     lane != PAQM_LANE_STRANGER;
+	struct paqm_flowq *over;
+
+	if (unlikely(flow && READ_ONCE(flow->every) & PAQM_SHARES)) {
+		over = paqm_over_share(q, flow, moves);
+		if (over)
+			return over;
+	}
+	if (flow && flow->over && !moves) /* some of its packets wait there */
+		return &q->flowq[flow->over];
+	return paqm_over_new(q, flow, lane, moves);
 }
 
 /* Has a newcomer sent what takes its bucket 50 ms to pay off? All without a slot have. */
@@ -339,6 +371,14 @@ static bool paqm_strangers_have_room(const struct paqm_sched_data *q,
 	       (backlog <= limit && !(paqm_newcomers_pass(q) && paqm_owes(flow, now)));
 }
 
+/* An overflow queue gets its first packet after it was empty for a round at least. */
+static noinline void paqm_over_begins(struct paqm_flowq *over, u32 clock)
+{
+	if (over->anew || clock - over->emptied > PAQM_RAMP_REST)
+		over->since = clock;
+	over->anew = false;
+}
+
 /*
  * A packet comes to a queue of strangers, which gets its place in the round robin if it has none.
  * Beside others of strangers it is not new, or each of them would have a whole turn time and again.
@@ -356,6 +396,7 @@ static noinline bool paqm_strangers_come(struct paqm_sched_data *q, struct paqm_
 	q->strangers_busy += !over->head;
 	if (list_empty(&over->list)) {
 		q->strangers_served++;
+		paqm_over_begins(over, paqm_bucket_clock(now));
 		paqm_drr_join(r, over, q->strangers_served > 1 ? &r->old : &r->fresh,
 			      max(READ_ONCE(r->quantum) / q->strangers_served, 1U));
 	}
@@ -376,8 +417,8 @@ static void paqm_over_append(struct Qdisc *sch, struct paqm_flowq *over, struct 
 		over->behind = paqm_common_out(q) + paqm_common_len(q);
 		q->over_behind = over->behind;
 	}
-	if (!over->head)
-		over->since = paqm_bucket_clock(now);
+	if (!over->served)
+		paqm_over_begins(over, paqm_bucket_clock(now));
 	paqm_drr_append(sch, PAQM_MEDIA, over, skb, now);
 	if (flow) {
 		WRITE_ONCE(flow->over, over - q->flowq);

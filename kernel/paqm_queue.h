@@ -143,22 +143,13 @@ static inline void paqm_drr_append(struct Qdisc *sch, enum paqm_class class, str
 	qdisc_qstats_backlog_inc(sch, skb);
 }
 
-struct paqm_drr_ctx {
-	struct Qdisc *sch;
-	struct paqm_flowq *fq;
-	enum paqm_class class;
-	u32 drops;
-	u32 bytes;
-};
-
-/* CoDel takes the first packet; our own length still holds it. */
-static inline struct sk_buff *paqm_drr_pop(struct codel_vars *vars, void *data)
+/* Take the first packet of a flow queue, if there is one; our own length still holds it. */
+static __always_inline struct sk_buff *paqm_drr_pop(struct Qdisc *sch, enum paqm_class class,
+						    struct paqm_flowq *fq)
 {
-	struct paqm_drr_ctx *ctx = data;
-	struct paqm_sched_data *q = qdisc_priv(ctx->sch);
-	struct paqm_queue *queue = &q->queue[ctx->class];
-	struct paqm_round *r = &q->drr[ctx->class];
-	struct paqm_flowq *fq = ctx->fq;
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	struct paqm_queue *queue = &q->queue[class];
+	struct paqm_round *r = &q->drr[class];
 	struct sk_buff *skb = fq->head;
 	u32 len;
 
@@ -176,7 +167,7 @@ static inline struct sk_buff *paqm_drr_pop(struct codel_vars *vars, void *data)
 	r->memory -= skb->truesize;
 	WRITE_ONCE(r->qlen, r->qlen - 1);
 	WRITE_ONCE(r->backlog, r->backlog - len);
-	if (ctx->class == PAQM_ELASTIC) {
+	if (class == PAQM_ELASTIC) {
 		q->memory -= skb->truesize;
 		WRITE_ONCE(queue->st.backlog, queue->st.backlog - len);
 	} else if (unlikely(fq->strangers)) {

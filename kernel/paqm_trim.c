@@ -121,7 +121,6 @@ static u32 paqm_trim_excess(struct Qdisc *sch, bool stuck, struct paqm_trim *mos
 static struct sk_buff *paqm_trim_take(struct Qdisc *sch, const struct paqm_trim *from)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
-	struct paqm_drr_ctx ctx = { .sch = sch, .fq = from->fq, .class = from->class };
 	struct paqm_queue *queue = &q->queue[from->class];
 	u64 *counter = &queue->n.drop_tail;
 	struct sk_buff *skb;
@@ -136,7 +135,7 @@ static struct sk_buff *paqm_trim_take(struct Qdisc *sch, const struct paqm_trim 
 		return skb;
 	}
 	if (from->fq) {
-		skb = paqm_drr_pop(NULL, &ctx);
+		skb = paqm_drr_pop(sch, from->class, from->fq);
 		WRITE_ONCE(from->fq->lost, from->fq->lost + 1);
 		if (from->class == PAQM_MEDIA)
 			counter = &q->over_full;

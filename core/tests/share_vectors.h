@@ -7,10 +7,49 @@
 #define PAQM_SHARE_VECTORS_H
 
 #include "../paqm_bucket.h"
+#include "../paqm_lean.h"
 #include "../paqm_link.h"
 #include "../paqm_maxmin.h"
 #include "../paqm_ramp.h"
 #include "../paqm_sched.h"
+
+/* What the sum of a flow is after windows in which it sends @rates in turn, of 1000 each. */
+static inline paqm_u32 paqm_check_lean(const paqm_u64 *rates, int n, int windows, int counts)
+{
+	paqm_u32 sum = 0;
+	int i;
+
+	for (i = 0; i < windows; i++)
+		sum = paqm_lean(sum, rates[i % n], 1000, counts);
+	return sum;
+}
+
+/* Who leans on the tolerance of the buckets, and for how long he has to. */
+static inline void paqm_check_leans(void)
+{
+	static const paqm_u64 above[] = {1040}, close[] = {1015}, twice[] = {2000};
+	static const paqm_u64 pictures[] = {1300, 900, 800}, uneven[] = {1340, 940, 840};
+	paqm_u32 sum;
+
+	PAQM_SAME("lean, above it by 4 % for 20 windows",
+		  paqm_check_lean(above, 1, 20, 1) < PAQM_LEAN_SHOWN, 1);
+	PAQM_SAME("lean, for 21", paqm_check_lean(above, 1, 21, 1) >= PAQM_LEAN_SHOWN, 1);
+	PAQM_SAME("lean, nobody lacks it", paqm_check_lean(above, 1, 1000, 0), 0);
+	PAQM_SAME("lean, as close as who follows", paqm_check_lean(close, 1, 1000, 1), 0);
+	PAQM_SAME("lean, twice its rate is no more than half above",
+		  paqm_check_lean(twice, 1, 1, 1), PAQM_LEAN_STEP - PAQM_LEAN_TOLERANCE);
+	PAQM_SAME("lean, whole pictures that are its rate",
+		  paqm_check_lean(pictures, 3, 1000, 1) < PAQM_LEAN_SHOWN, 1);
+	PAQM_SAME("lean, pictures of 4 % more",
+		  paqm_check_lean(uneven, 3, 60, 1) >= PAQM_LEAN_SHOWN, 1);
+	sum = paqm_check_lean(above, 1, 1000, 1);
+	PAQM_SAME("lean, no more than so much", sum, PAQM_LEAN_MOST);
+	PAQM_SAME("lean, unknown what it may send", paqm_lean(0, 1000, 0, 1), 0);
+	PAQM_SAME("lean, at its rate it is forgiven", paqm_lean(sum, 1000, 1000, 1),
+		  PAQM_LEAN_MOST - PAQM_LEAN_TOLERANCE);
+	PAQM_SAME("lean, sooner below it", paqm_lean(sum, 500, 1000, 1),
+		  PAQM_LEAN_MOST - PAQM_LEAN_TOLERANCE - PAQM_LEAN_STEP);
+}
 
 /* Water-filling: worked cases and the shares of the control notes. */
 static inline void paqm_check_maxmin(void)

@@ -402,6 +402,7 @@ TEST(test_vectors)
 	paqm_check_ecf_plant();
 	paqm_check_f32();
 	paqm_check_maxmin();
+	paqm_check_leans();
 	paqm_check_sched();
 	paqm_check_bucket();
 	paqm_check_link_time();

@@ -213,16 +213,36 @@ def test_streams_beside_pages_and_a_download(far: Wire) -> None:
            round(100 * sum(heard.came.values()) / (3 * 1.9e6 / 8000 * 8)), 93, 101)
 
 
-def test_a_stream_that_never_answers(far: Wire) -> None:
-    """Two streams are 4 % above their share and heed nothing: their queues stand no longer than
-    CoDel has them, as no more ramps are shown to them.
+@pytest.mark.parametrize("bandwidth, streams, rate", ((100, 2, 25e6), (8, 1, 2.7e6)))
+def test_a_stream_that_never_answers(
+    far: Wire, bandwidth: int, streams: int, rate: float
+) -> None:
+    """It is 4 or 5 % above its share and heeds nothing: its queue stands no longer than CoDel has
+    it, as no more ramps are shown to it, also where CoDel empties it now and then.
     """
-    far.queue("paqm bandwidth 100mbit")
+    far.queue(f"paqm bandwidth {bandwidth}mbit")
+    ports = (5004, 5005)[:streams]
     with Listener(far.b, 5004) as heard, together(
-        *(far.send("rtp", port=port, rate=25e6, seconds=19, burst=12) for port in (5004, 5005)),
-        download(far, 19, 2),
+        *(far.send("rtp", port=port, rate=rate, seconds=28, burst=12) for port in ports),
+        download(far, 28, 2),
     ):
         sleep(16)
         heard.ways.clear()
     waits = sorted(way for _, way in heard.ways)
     within("a packet waits so many us, median", waits[len(waits) // 2], 0, 50000)
+
+
+@pytest.mark.parametrize("rate, least", ((1.6e6, 94), (1.7e6, 88)))
+def test_streams_a_little_above_their_share(far: Wire, rate: float, least: int) -> None:
+    """Three that heed nothing, beside two downloads: no one of them pays for the others."""
+    far.queue("paqm bandwidth 8mbit")
+    ports = (5004, 5005, 5006)
+    with Listener(far.b, *ports) as heard, together(
+        *(far.send("rtp", port=port, rate=rate, seconds=28, burst=12) for port in ports),
+        download(far, 28, 2),
+    ):
+        sleep(16)
+        heard.forget()
+    come = [round(100 * heard.came[port] / (rate / 8000 * 12)) for port in ports]
+    within("of the one that fares worst arrives, per cent", min(come), least, 100)
+    within("and of the best, points more", max(come) - min(come), 0, 2)

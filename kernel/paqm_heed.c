@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Does a media flow do as it was told? Part of the census (paqm_census.c): process context, without
+ * the qdisc lock.
+ */
+#include "core/paqm_lean.h"
+#include "paqm_census.h"
+
+#define PAQM_DEAF_NOTICE 8 /* notices in vain after which they become rarer */
+#define PAQM_DEAF_RAREST 6 /* and how often they do */
+
+/**
+ * paqm_heed_rare() - how rarely a flow is told that does not do as told
+ * @g: the flow
+ * @m: the same; updated
+ *
+ * What counts are notices in vain, not for how long it does so: one that would follow may have lost
+ * some, and the fewer come, the longer it takes until one arrives. As many windows have to say so:
+ * events may have a flow told more than once in one. One that was owed a notice that was not in the
+ * budget is due in two rounds.
+ *
+ * Return: a logarithm, PAQM_RARE.
+ */
+u32 paqm_heed_rare(const struct paqm_flow_gauge *g, struct paqm_flow_more *m)
+{
+	u8 messages = READ_ONCE(m->told.messages), missed = messages - m->heeded;
+	u32 vain = min_t(u32, missed, min(g->deaf + 0U, PAQM_DEAF_NOTICE * PAQM_DEAF_RAREST));
+
+	m->heeded = messages - vain;
+	if (vain <= PAQM_DEAF_NOTICE)
+		return 0;
+	return min(vain / PAQM_DEAF_NOTICE, READ_ONCE(m->told.refused) ? 1 : PAQM_DEAF_RAREST);
+}
+
+/**
+ * paqm_heed_window() - take in a window that has been measured
+ * @g: the flow; updated
+ * @m: the same
+ * @most: the highest rate that it was told, bit/s; 0: none
+ * @crowded: overflow queues hold packets: what this flow has too much, another one lacks
+ */
+void paqm_heed_window(struct paqm_flow_gauge *g, struct paqm_flow_more *m, u64 most, bool crowded)
+{
+	if (paqm_far_above(g->rate, most))
+		g->deaf = min_t(u32, g->deaf + 1, 1000);
+	else
+		g->deaf /= 2; /* a short pause does not clear the record */
+	m->lean = paqm_lean(m->lean, g->rate, most, crowded);
+}
+
+/* Has it only what it was told, and not what buckets allow beyond that? */
+bool paqm_heed_strict(const struct paqm_flow_gauge *g, const struct paqm_flow_more *m)
+{
+	return g->deaf || m->lean >= PAQM_LEAN_SHOWN;
+}
