@@ -110,7 +110,7 @@ NUMBERS = (
     ),
     ("slot may be re-used | 2 s", "kernel/paqm_option_table.h", r"FLOW_AGE, .*\n.*\(2, s\), D"),
     ("router sleeps | 2 s", "kernel/paqm_inner.c", r"PAQM_IDLE_NS \(2 \* NSEC_PER_SEC\)"),
-    ("more than 8 messages in a row", "kernel/paqm_census.c", r"PAQM_DEAF_NOTICE 8\b"),
+    ("more than 8 messages in a row", "kernel/paqm_heed.c", r"PAQM_DEAF_NOTICE 8\b"),
     (
         "(10 s / d)-th",
         "kernel/paqm_option_table.h",
