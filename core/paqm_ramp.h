@@ -21,7 +21,6 @@
 #define PAQM_RAMP_LASTS PAQM_RAMP_MS(1000)  /* it is served slower for so long, */
 #define PAQM_RAMP_SHIFT 4		    /* by a 2^4th part, */
 #define PAQM_RAMP_SPARES PAQM_RAMP_MS(1600) /* and spared for so long: an answer takes time */
-#define PAQM_RAMP_REST PAQM_RAMP_MS(400)    /* a queue that was empty for less stands still */
 #define PAQM_RAMP_MOST PAQM_RAMP_MS(120)    /* but not if a packet has waited for longer */
 
 /*

@@ -215,7 +215,7 @@ paqm_drr_take(struct Qdisc *sch, enum paqm_class class, u64 now,
 	struct list_head *from;
 	struct paqm_flowq *fq;
 	struct sk_buff *skb;
-	u32 age = 0;
+	u32 age = 0, charge;
 
 	for (;;) {
 		if (!paqm_drr_next(q, class, held, &from, &fq))
@@ -229,20 +229,20 @@ paqm_drr_take(struct Qdisc *sch, enum paqm_class class, u64 now,
 			skb = paqm_drr_codel(sch, class, fq);
 		if (likely(skb))
 			break;
-		fq->emptied = paqm_bucket_clock(now);
 		/* one that was new waits a round, or it could be new all the time */
 		if (from == &r->fresh && !list_empty(&r->old))
 			list_move_tail(&fq->list, &r->old);
 		else
 			paqm_drr_release(q, r, fq);
 	}
-	fq->deficit -= qdisc_pkt_len(skb);
+	charge = qdisc_pkt_len(skb);
+	if (class == PAQM_MEDIA && unlikely(age)) {
+		*extra = paqm_ramp_extra(age, charge);
+		charge += *extra;
+	}
+	fq->deficit -= charge;
 	if (class == PAQM_ELASTIC && from == &r->ahead)
 		paqm_bulk_sent(q, r, fq, now);
-	if (class == PAQM_MEDIA) {
-		*extra = paqm_ramp_extra(age, qdisc_pkt_len(skb));
-		fq->deficit -= *extra;
-	}
 	if (paqm_drr_l4s(q, r, skb, now - paqm_skb_cb(skb)->enqueued))
 		paqm_drr_marked(r, fq, 1);
 	return skb;

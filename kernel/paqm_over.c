@@ -4,7 +4,6 @@
  * rate. paqm_isolate.h gives the overview. Under the qdisc lock.
  */
 #include "core/paqm_bucket.h"
-#include "core/paqm_ramp.h"
 #include "paqm_flows.h"
 #include "paqm_isolate.h"
 #include "paqm_notice.h"
@@ -13,6 +12,7 @@
 #include "paqm_trim.h"
 
 #define PAQM_STRANGERS_PART 4 /* of the memory of overflow queues, theirs is one of so many */
+#define PAQM_OVER_STANDS (PAQM_BUCKET_OWED_DEAF / 10 * 7) /* a picture may be 150 ms old */
 #define PAQM_OVER_GATED 16 /* queues that wait for packets in the queue of strangers */
 
 /* Add the counters of a flow's own overflow queue to the flow's. */
@@ -253,50 +253,25 @@ static noinline struct paqm_flowq *paqm_strangers_of(struct paqm_sched_data *q,
 
 /*
  * A queue of its own for a flow: if it is free, the one that it had last, which knows how much its
- * AQM had to drop and how long it stood (paqm_over_begins()). NULL if none is free.
+ * AQM had to drop and how long it stood (paqm_over_stands()). NULL if none is free.
  */
-static struct paqm_flowq *paqm_over_own(struct paqm_sched_data *q, const struct paqm_flow *flow)
+static noinline struct paqm_flowq *paqm_over_own(struct paqm_sched_data *q,
+						 const struct paqm_flow *flow)
 {
 	struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
 	struct paqm_flowq *over = &q->flowq[more->over];
 
-	if (more->over && !over->served && over->tag == flow->tag)
+	if (more->over && !over->served && over->tag == flow->tag) {
+		over->codel.dropping = false; /* it may have been emptied to make room */
+		over->codel.first_above_time = 0;
 		return over;
+	}
 	over = list_first_entry_or_null(&q->over_free, struct paqm_flowq, list);
 	if (over) {
 		more->over = over - q->flowq;
 		over->codel = (struct codel_vars){};
-		over->anew = true;
+		over->since = paqm_bucket_clock(ktime_get_ns());
 	}
-	return over;
-}
-
-/*
- * Overflow queue for the first packet beyond the fair rate; @flow may be NULL for strangers.
- * @moves: earlier packets of it wait in the queue of strangers.
- */
-static noinline struct paqm_flowq *paqm_over_new(struct paqm_sched_data *q, struct paqm_flow *flow,
-						 enum paqm_lane lane, bool moves)
-{
-	struct paqm_flowq *over;
-
-	if (lane == PAQM_LANE_STRANGER || !(READ_ONCE(flow->every) & PAQM_KNOWN))
-		return paqm_strangers_of(q, flow);
-	over = paqm_over_own(q, flow);
-	if (over) {
-		list_del_init(&over->list);
-		over->gated = moves ? flow->over : 0;
-		over->gate = flow->over_seq;
-		q->over_gated += moves;
-		over->host = 0;
-		if (unlikely(READ_ONCE(flow->every) & PAQM_SHARES))
-			paqm_over_found(q, flow, over);
-	} else {
-		over = &q->flowq[PAQM_OVER_OWN + flow->tag % (PAQM_OVER_QUEUES - PAQM_OVER_OWN)];
-	}
-	over->tag = flow->tag;
-	WRITE_ONCE(over->lost, 0);
-	WRITE_ONCE(over->marked, 0);
 	return over;
 }
 
@@ -306,16 +281,34 @@ static struct paqm_flowq *paqm_over_of(struct paqm_sched_data *q, struct paqm_fl
 {
 	bool moves = flow && flow->over && paqm_over_may_move(q, flow) &&
 		     lane != PAQM_LANE_STRANGER;
+	bool shares = flow && READ_ONCE(flow->every) & PAQM_SHARES;
 	struct paqm_flowq *over;
 
-	if (unlikely(flow && READ_ONCE(flow->every) & PAQM_SHARES)) {
+	if (unlikely(shares)) {
 		over = paqm_over_share(q, flow, moves);
 		if (over)
 			return over;
 	}
 	if (flow && flow->over && !moves) /* some of its packets wait there */
 		return &q->flowq[flow->over];
-	return paqm_over_new(q, flow, lane, moves);
+	if (lane == PAQM_LANE_STRANGER || !(READ_ONCE(flow->every) & PAQM_KNOWN))
+		return paqm_strangers_of(q, flow);
+	over = paqm_over_own(q, flow);
+	if (over) {
+		list_del_init(&over->list);
+		over->gated = moves ? flow->over : 0;
+		over->gate = flow->over_seq;
+		q->over_gated += moves;
+		over->host = 0;
+		if (unlikely(shares))
+			paqm_over_found(q, flow, over);
+	} else {
+		over = &q->flowq[PAQM_OVER_OWN + flow->tag % (PAQM_OVER_QUEUES - PAQM_OVER_OWN)];
+	}
+	over->tag = flow->tag;
+	WRITE_ONCE(over->lost, 0);
+	WRITE_ONCE(over->marked, 0);
+	return over;
 }
 
 /* Has a newcomer sent what takes its bucket 50 ms to pay off? All without a slot have. */
@@ -371,14 +364,6 @@ static bool paqm_strangers_have_room(const struct paqm_sched_data *q,
 	       (backlog <= limit && !(paqm_newcomers_pass(q) && paqm_owes(flow, now)));
 }
 
-/* An overflow queue gets its first packet after it was empty for a round at least. */
-static noinline void paqm_over_begins(struct paqm_flowq *over, u32 clock)
-{
-	if (over->anew || clock - over->emptied > PAQM_RAMP_REST)
-		over->since = clock;
-	over->anew = false;
-}
-
 /*
  * A packet comes to a queue of strangers, which gets its place in the round robin if it has none.
  * Beside others of strangers it is not new, or each of them would have a whole turn time and again.
@@ -396,11 +381,21 @@ static noinline bool paqm_strangers_come(struct paqm_sched_data *q, struct paqm_
 	q->strangers_busy += !over->head;
 	if (list_empty(&over->list)) {
 		q->strangers_served++;
-		paqm_over_begins(over, paqm_bucket_clock(now));
 		paqm_drr_join(r, over, q->strangers_served > 1 ? &r->old : &r->fresh,
 			      max(READ_ONCE(r->quantum) / q->strangers_served, 1U));
 	}
 	return !over->head || paqm_strangers_have_room(q, over, flow, now);
+}
+
+/*
+ * Does the overflow queue of a flow stand though it was empty just now? What the flow sends goes
+ * there as long as it owes; one that heeds nothing and owes nearly all that it can has not sent
+ * less for so long that its queue would be another one.
+ */
+static bool paqm_over_stands(const struct paqm_sched_data *q, const struct paqm_flow *flow, u64 now)
+{
+	return (s32)(flow->due - paqm_bucket_clock(now)) >
+	       (s32)(READ_ONCE(q->bucket_depth) + PAQM_OVER_STANDS);
 }
 
 /* Put a packet into an overflow queue; there is room. */
@@ -417,8 +412,8 @@ static void paqm_over_append(struct Qdisc *sch, struct paqm_flowq *over, struct 
 		over->behind = paqm_common_out(q) + paqm_common_len(q);
 		q->over_behind = over->behind;
 	}
-	if (!over->served)
-		paqm_over_begins(over, paqm_bucket_clock(now));
+	if (!over->head && !(flow && paqm_over_stands(q, flow, now)))
+		over->since = paqm_bucket_clock(now);
 	paqm_drr_append(sch, PAQM_MEDIA, over, skb, now);
 	if (flow) {
 		WRITE_ONCE(flow->over, over - q->flowq);

@@ -78,15 +78,13 @@ struct paqm_queue {
  * @served: it has its place in the round robin, if only to find that it is empty
  * @patient: its flow is too new to have been told: it needs time, not losses
  * @strangers: it is for flows that are not known yet
- * @anew: its flow has just got it, and it was another one's before
  * @gated: the queue of strangers whose packets leave before it is served, 0: none
  * @codel: its AQM; what it looks at while nothing waits for long is in the first cache line
  * @gate: they do up to this number
  * @host: place of the host in struct paqm_hosts whose flows share it, plus 1; 0: it is no host's
  * @behind: nor before so many have left the common queue: those in it when this one began, or
  *	when a flow joined those that share it
- * @since: paqm_bucket_clock() since when it stands: it was empty for PAQM_RAMP_REST at most; media
- * @emptied: the same when it was last found empty
+ * @since: paqm_bucket_clock() since when it stands, paqm_over_append(); media
  * @tag: flow it belongs to, or the last one where several share it
  * @lost: packets of it that the AQM or its limit dropped
  * @marked: packets of it that were marked CE
@@ -103,14 +101,12 @@ struct paqm_flowq {
 	bool served;
 	bool patient;
 	bool strangers;
-	bool anew;
 	u8 gated;
 	struct codel_vars codel;
 	u16 gate;
 	u16 host;
 	u32 behind;
 	u32 since;
-	u32 emptied;
 	u32 tag;
 	u32 lost;
 	u32 marked;
