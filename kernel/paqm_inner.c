@@ -23,6 +23,8 @@
 #define PAQM_PREVIEW_NS (100 * NSEC_PER_MSEC) /* and lasts this long, */
 #define PAQM_PREVIEW_ALONE_NS (150 * NSEC_PER_MSEC) /* without elastic flows this long */
 #define PAQM_PREVIEW_AGAIN_NS (300 * NSEC_PER_MSEC) /* and this long if the last one did not help */
+#define PAQM_PREVIEW_TIMES 6 /* after so many that did not help, in a row, */
+#define PAQM_PREVIEW_REST 16 /* one in so many */
 #define PAQM_SHARE_STEP_Q16 (PAQM_Q16_ONE / 100) /* so little of it is no step */
 
 /*
@@ -202,6 +204,19 @@ static bool paqm_share_falls(struct paqm_sched_data *q, u64 elapsed)
 	return true;
 }
 
+/* A half second has ended. Has its preview, if it had one, helped, and is there one in the next? */
+static void paqm_preview_judge(struct paqm_sched_data *q, bool alone)
+{
+	if (q->preview_rest) {
+		q->preview_rest--;
+	} else if (!alone || !q->preview_again) {
+		q->preview_row -= !!q->preview_row;
+	} else if (++q->preview_row >= PAQM_PREVIEW_TIMES) {
+		q->preview_row = PAQM_PREVIEW_TIMES - 1;
+		q->preview_rest = PAQM_PREVIEW_REST - 1;
+	}
+}
+
 /*
  * Previews: for a moment of every half second flows beyond their rate get no more than that rate.
  * So the delay of a flow that sends more has a slope, which delay-based congestion control sees.
@@ -210,21 +225,28 @@ static bool paqm_share_falls(struct paqm_sched_data *q, u64 elapsed)
  * preview the queue soon drains: the sender has slowed down, and the elastic class owes media what
  * that did not use meanwhile. If the overflow queues have not been empty since the last preview, a
  * sender did not react, and this one is longer. @since: ns since the first preview began.
+ *
+ * Without elastic traffic nobody has what a preview holds back. So who has not answered six in a
+ * row, and does not answer the next, is shown one in 8 s only.
  */
 static void paqm_preview(struct paqm_sched_data *q, u64 since, u64 now)
 {
-	u64 last = paqm_div64(since, PAQM_PREVIEW_EVERY_NS) * PAQM_PREVIEW_EVERY_NS;
+	u64 slot = paqm_div64(since, PAQM_PREVIEW_EVERY_NS), last = slot * PAQM_PREVIEW_EVERY_NS;
 	bool alone = !READ_ONCE(q->queue[PAQM_ELASTIC].st.flows);
 	u64 most = alone ? PAQM_PREVIEW_ALONE_NS : PAQM_PREVIEW_NS;
 
+	if (q->preview_slot != (u32)slot) {
+		q->preview_slot = slot;
+		q->preview_again = q->over_stands;
+		q->over_stands = true;
+		paqm_preview_judge(q, alone);
+	}
 	if (alone && q->preview_again)
 		most = PAQM_PREVIEW_AGAIN_NS;
-	if (since - last >= most) {
+	if (since - last >= most || (alone && q->preview_rest)) {
 		WRITE_ONCE(q->preview_from, 0);
 		q->over_stands &= !!READ_ONCE(q->drr[PAQM_MEDIA].qlen);
 	} else if (!q->preview_from) {
-		q->preview_again = q->over_stands;
-		q->over_stands = true;
 		WRITE_ONCE(q->preview_from, paqm_bucket_clock(now) | 1);
 	}
 }

@@ -125,16 +125,18 @@ def test_previews_of_where_a_fair_rate_ends(wire: Wire) -> None:
 
 def test_a_longer_preview(wire: Wire) -> None:
     """It follows one that did not help: a queue that has stood since the last preview is that of
-    one who did not understand it.
+    one who did not understand it. After six there is one in 8 s.
     """
     wire.queue("paqm bandwidth 16mbit feedback icmp")
     even = [wire.send("rtp", port=port, rate=3.6e6, seconds=10) for port in (5004, 5005, 5006)]
     with together(*even, wire.send("rtp", port=7000, rate=6e6, seconds=10)):
-        sleep(4)
-        before = wire.stats.media.sent_bytes
-        sleep(5)
+        sent = []
+        for pause in (1, 2, 2, 4):
+            sleep(pause)
+            sent.append(wire.stats.media.sent_bytes)
         within("of the link he has what he is entitled to most of the time, per mille",
-               (wire.stats.media.sent_bytes - before) * 8 // 5 // 16000, 970, 986)
+               (sent[1] - sent[0]) * 8 // 2 // 16000, 970, 986)
+        within("then all that others leave", (sent[3] - sent[2]) * 8 // 4 // 16000, 990, 1001)
 
 
 def test_a_queue_that_stands_is_shown_as_a_slope(wire: Wire) -> None:

@@ -246,3 +246,19 @@ def test_streams_a_little_above_their_share(far: Wire, rate: float, least: int) 
     come = [round(100 * heard.came[port] / (rate / 8000 * 12)) for port in ports]
     within("of the one that fares worst arrives, per cent", min(come), least, 100)
     within("and of the best, points more", max(come) - min(come), 0, 2)
+
+
+@pytest.mark.parametrize("rate, least", ((1.8e6, 95), (3e6, 70)))
+def test_a_stream_beside_modest_ones(wire: Wire, rate: float, least: int) -> None:
+    """It heeds nothing, and has what six others leave, which is more than it is told: previews of
+    its rate, in which the link is idle, are not shown to it again and again.
+    """
+    wire.queue("paqm bandwidth 8mbit")
+    with Listener(wire.b, 5004) as heard, together(
+        *(wire.send("rtp", port=7000 + n, rate=0.9e6, burst=5, seconds=20) for n in range(6)),
+        wire.send("rtp", rate=rate, burst=10, seconds=20),
+    ):
+        sleep(8)
+        heard.forget()
+    within("packets that come, per cent", round(heard.came[5004] / (rate / 8000 * 12) * 100),
+           least, 101)
