@@ -49,7 +49,7 @@ static void paqm_wake(struct paqm_sched_data *q, u64 now)
 	q->inner_stamp = now;
 	WRITE_ONCE(q->preview_from, 0);
 	q->over_stands = false;
-	q->preview_row = 0;
+	q->preview_vain = 0;
 	q->preview_rest = 0;
 	hrtimer_start(&q->inner_timer, ns_to_ktime(q->interval_ns), HRTIMER_MODE_REL_PINNED_SOFT);
 	paqm_auto_start(q, now);

@@ -23,8 +23,9 @@
 #define PAQM_PREVIEW_NS (100 * NSEC_PER_MSEC) /* and lasts this long, */
 #define PAQM_PREVIEW_ALONE_NS (150 * NSEC_PER_MSEC) /* without elastic flows this long */
 #define PAQM_PREVIEW_AGAIN_NS (300 * NSEC_PER_MSEC) /* and this long if the last one did not help */
-#define PAQM_PREVIEW_TIMES 6 /* after so many that did not help, in a row, */
-#define PAQM_PREVIEW_REST 16 /* one in so many */
+#define PAQM_PREVIEW_VAIN 2 /* one that did not help adds this, one that did takes 1: */
+#define PAQM_PREVIEW_MOST 12 /* from here on */
+#define PAQM_PREVIEW_REST 16 /* there is one in so many half seconds */
 #define PAQM_SHARE_STEP_Q16 (PAQM_Q16_ONE / 100) /* so little of it is no step */
 
 /*
@@ -210,10 +211,13 @@ static void paqm_preview_judge(struct paqm_sched_data *q, bool alone)
 	if (q->preview_rest) {
 		q->preview_rest--;
 	} else if (!alone || !q->preview_again) {
-		q->preview_row -= !!q->preview_row;
-	} else if (++q->preview_row >= PAQM_PREVIEW_TIMES) {
-		q->preview_row = PAQM_PREVIEW_TIMES - 1;
-		q->preview_rest = PAQM_PREVIEW_REST - 1;
+		q->preview_vain -= !!q->preview_vain;
+	} else {
+		q->preview_vain += PAQM_PREVIEW_VAIN;
+		if (q->preview_vain >= PAQM_PREVIEW_MOST) {
+			q->preview_vain = PAQM_PREVIEW_MOST - PAQM_PREVIEW_VAIN;
+			q->preview_rest = PAQM_PREVIEW_REST - 1;
+		}
 	}
 }
 
@@ -226,8 +230,8 @@ static void paqm_preview_judge(struct paqm_sched_data *q, bool alone)
  * that did not use meanwhile. If the overflow queues have not been empty since the last preview, a
  * sender did not react, and this one is longer. @since: ns since the first preview began.
  *
- * Without elastic traffic nobody has what a preview holds back. So who has not answered six in a
- * row, and does not answer the next, is shown one in 8 s only.
+ * Without elastic traffic nobody has what a preview holds back. So who does not answer six in a
+ * row, or most of many, is shown one in 8 s only.
  */
 static void paqm_preview(struct paqm_sched_data *q, u64 since, u64 now)
 {

@@ -329,7 +329,7 @@ struct paqm_sched_data {
 	u32 guard_bytes; /* a queue below this is no queue */
 	bool over_stands; /* overflow queues were never seen empty since the last preview */
 	bool preview_again; /* nor between the last two: it is a longer one */
-	u8 preview_row; /* so many in a row did not help */
+	u8 preview_vain; /* score of those that did not help */
 	u8 preview_rest; /* so many half seconds go by without one */
 	u32 preview_slot; /* the half second that it is */
 
