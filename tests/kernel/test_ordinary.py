@@ -238,10 +238,10 @@ def test_streams_a_little_above_their_share(far: Wire, rate: float, least: int) 
     far.queue("paqm bandwidth 8mbit")
     ports = (5004, 5005, 5006)
     with Listener(far.b, *ports) as heard, together(
-        *(far.send("rtp", port=port, rate=rate, seconds=28, burst=12) for port in ports),
-        download(far, 28, 2),
+        *(far.send("rtp", port=port, rate=rate, seconds=47, burst=12) for port in ports),
+        download(far, 47, 2),
     ):
-        sleep(16)
+        sleep(35)
         heard.forget()
     come = [round(100 * heard.came[port] / (rate / 8000 * 12)) for port in ports]
     within("of the one that fares worst arrives, per cent", min(come), least, 100)
