@@ -467,6 +467,7 @@ static void paqm_hosts_add(const struct paqm_walk *w, struct paqm_census *c)
 	}
 }
 
+/* Nothing is known of what a flow sends. */
 static void paqm_flow_blank(const struct paqm_flows *t, const struct paqm_flow *f,
 			    struct paqm_flow_gauge *g)
 {

@@ -59,11 +59,17 @@ static inline struct paqm_host *paqm_host_of(const struct paqm_sched_data *q,
 	return &q->hosts->host[READ_ONCE(paqm_flow_more(&q->flows, flow)->host) % PAQM_HOSTS];
 }
 
+/* How fast the bucket of a known flow fills, by its @every. */
+static __always_inline enum paqm_pace paqm_pace_of(u8 every)
+{
+	return every & PAQM_DEAF ? PAQM_PACE_DEAF : PAQM_PACE_FOLLOW;
+}
+
 /* Cost of a byte in a known flow's bucket. */
 static __always_inline u32 paqm_pace_known(const struct paqm_sched_data *q,
 					   const struct paqm_flow *flow)
 {
-	return READ_ONCE(q->pace[flow->every & PAQM_DEAF ? PAQM_PACE_DEAF : PAQM_PACE_FOLLOW]);
+	return READ_ONCE(q->pace[paqm_pace_of(flow->every)]);
 }
 
 /* Do most newcomers not stay: spoofed flows, and those of who changes its port? */

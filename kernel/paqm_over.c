@@ -147,14 +147,12 @@ static noinline void paqm_host_owe(struct paqm_sched_data *q, struct paqm_flow *
 static void paqm_over_owe(struct paqm_sched_data *q, struct paqm_flow *flow, u32 wire, u64 now)
 {
 	u8 every = READ_ONCE(flow->every);
-	enum paqm_pace pace = every & PAQM_DEAF ? PAQM_PACE_DEAF : PAQM_PACE_FOLLOW;
+	enum paqm_pace pace = every & PAQM_KNOWN ? paqm_pace_of(every) : PAQM_PACE_ONE;
 
 	if (unlikely(every & PAQM_SHARES)) {
 		paqm_host_owe(q, flow, wire, now);
 		return;
 	}
-	if (!(every & PAQM_KNOWN))
-		pace = PAQM_PACE_ONE;
 	paqm_bucket_owe(&flow->due, paqm_bucket_clock(now), wire, READ_ONCE(q->pace[pace]),
 			READ_ONCE(q->owed_most[pace]));
 }
@@ -256,7 +254,7 @@ static noinline struct paqm_flowq *paqm_strangers_of(struct paqm_sched_data *q,
  * AQM had to drop and how long it stood (paqm_over_stands()). NULL if none is free.
  */
 static noinline struct paqm_flowq *paqm_over_own(struct paqm_sched_data *q,
-						 const struct paqm_flow *flow)
+						 const struct paqm_flow *flow, u64 now)
 {
 	struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
 	struct paqm_flowq *over = &q->flowq[more->over];
@@ -270,14 +268,14 @@ static noinline struct paqm_flowq *paqm_over_own(struct paqm_sched_data *q,
 	if (over) {
 		more->over = over - q->flowq;
 		over->codel = (struct codel_vars){};
-		over->since = paqm_bucket_clock(ktime_get_ns());
+		over->since = paqm_bucket_clock(now);
 	}
 	return over;
 }
 
 /* Overflow queue for a packet beyond the fair rate; @flow may be NULL for strangers. */
 static struct paqm_flowq *paqm_over_of(struct paqm_sched_data *q, struct paqm_flow *flow,
-				       enum paqm_lane lane)
+				       enum paqm_lane lane, u64 now)
 {
 	bool moves = flow && flow->over && paqm_over_may_move(q, flow) &&
 		     lane != PAQM_LANE_STRANGER;
@@ -293,7 +291,7 @@ static struct paqm_flowq *paqm_over_of(struct paqm_sched_data *q, struct paqm_fl
 		return &q->flowq[flow->over];
 	if (lane == PAQM_LANE_STRANGER || !(READ_ONCE(flow->every) & PAQM_KNOWN))
 		return paqm_strangers_of(q, flow);
-	over = paqm_over_own(q, flow);
+	over = paqm_over_own(q, flow, now);
 	if (over) {
 		list_del_init(&over->list);
 		over->gated = moves ? flow->over : 0;
@@ -457,7 +455,7 @@ int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct paqm_flow *flow,
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	struct paqm_queue *queue = &q->queue[PAQM_MEDIA];
-	struct paqm_flowq *over = paqm_over_of(q, flow, lane);
+	struct paqm_flowq *over = paqm_over_of(q, flow, lane, now);
 
 	WRITE_ONCE(queue->beyond, queue->beyond + wire);
 	if (flow && paqm_ecn(skb) != INET_ECN_NOT_ECT) {
