@@ -17,8 +17,9 @@
 #define PAQM_BUCKET_SHIFT 4
 #define PAQM_BUCKET_LONGEST (1U << 29) /* deepest bucket, and costliest packet: 8.6 s */
 #define PAQM_BUCKET_BPS_MIN 8000ULL
-#define PAQM_BUCKET_OWED (50000000U >> PAQM_BUCKET_SHIFT) /* 50 ms: the most that a flow owes, */
-#define PAQM_BUCKET_OWED_DEAF (10 * PAQM_BUCKET_OWED)	  /* and one that heeds nothing */
+#define PAQM_BUCKET_OWED (50000000U >> PAQM_BUCKET_SHIFT)    /* 50 ms: the most that a flow owes, */
+#define PAQM_BUCKET_OWED_DEAF (10 * PAQM_BUCKET_OWED)	     /* and one that heeds nothing */
+#define PAQM_BUCKET_NARROWS (60000000U >> PAQM_BUCKET_SHIFT) /* by so much a depth may fall */
 
 static inline paqm_u32 paqm_bucket_clock(paqm_u64 now_ns)
 {
@@ -60,7 +61,8 @@ static inline paqm_u32 paqm_bucket_depth(paqm_u32 cost_q16, paqm_u32 bytes)
  * @depth: paqm_bucket_depth()
  *
  * From 34 s of age on @due looks like a time to come. None can be later than the depth, a packet of
- * 64 kB and PAQM_BUCKET_OWED_DEAF beyond @now: what seems to be is an old one, and the bucket full.
+ * 64 kB and PAQM_BUCKET_OWED_DEAF beyond @now, or was when the bucket was deeper: what seems to be
+ * is an old one, and the bucket full.
  *
  * Return: whether the packet conforms.
  */
@@ -72,7 +74,8 @@ static inline int paqm_bucket_take(paqm_u32 *due, paqm_u32 now, paqm_u32 bytes, 
 
 	if (from - now > depth) {
 		/* in units a packet of 64 kB costs what one byte costs in Q16 */
-		if (from - now <= (paqm_u64)depth + PAQM_BUCKET_OWED_DEAF + cost_q16)
+		if (from - now <=
+		    (paqm_u64)depth + PAQM_BUCKET_NARROWS + PAQM_BUCKET_OWED_DEAF + cost_q16)
 			return 0;
 		from = now;
 	}
@@ -113,7 +116,8 @@ static inline void paqm_bucket_owe(paqm_u32 *due, paqm_u32 now, paqm_u32 bytes, 
  * @most: latest that @due may become, units after @now, at least @depth and below 2^31
  *
  * Return: whether the flow keeps to the rate of the bucket; who was above it has to stay below for
- * as long as he owes.
+ * as long as he owes. By a better rate, with which @most falls, he may not have been: his bucket is
+ * empty then, but he owes nothing.
  */
 static inline int paqm_bucket_watch(paqm_u32 *due, paqm_u32 now, paqm_u32 bytes, paqm_u32 cost_q16,
 				    paqm_u32 depth, paqm_u32 most)
@@ -121,8 +125,9 @@ static inline int paqm_bucket_watch(paqm_u32 *due, paqm_u32 now, paqm_u32 bytes,
 	paqm_u64 cost = paqm_bucket_time(cost_q16, bytes, now);
 	paqm_u32 from = *due - now;
 
-	if (from > most) /* it is full, or was so long ago that this looks like a time to come */
-		from = 0;
+	/* full, or was so long ago that this looks like a time to come; or @most has fallen */
+	if (from > most)
+		from = from > most + PAQM_BUCKET_LONGEST ? 0 : depth;
 	*due = now + (paqm_u32)paqm_min64(from + cost, most);
 	return from <= depth;
 }

@@ -218,6 +218,20 @@ static inline void paqm_check_bucket(void)
 		}
 		PAQM_SAME("bucket, its age is no debt for more than 0.6 s", longest <= 60, 1);
 	}
+	{ /* buckets narrow: what is owed stays, at whatever rate */
+		static const paqm_u64 rates[] = {100000, 1000000, 20000000, 100000000,
+						 10000000000ULL};
+		paqm_u32 i, n = 0;
+
+		for (i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
+			paqm_u32 cost = paqm_bucket_cost(rates[i]), now = 77;
+			paqm_u32 wide = paqm_bucket_depth(cost, rates[i] / 8 * 6 / 100 + 3000);
+			paqm_u32 due = now + wide + PAQM_BUCKET_OWED_DEAF;
+
+			n += paqm_bucket_take(&due, now, 1500, cost, paqm_bucket_depth(cost, 1500));
+		}
+		PAQM_SAME("bucket, narrows, and who owes does not conform", n, 0);
+	}
 	{ /* offered twice the rate, and what does not fit is sent elsewhere: it never fits */
 		paqm_u32 cost = paqm_bucket_cost(1000000), due = 0, n = 0, packet, now = 0;
 		paqm_u32 depth = paqm_bucket_depth(cost, 3000), most = depth + 1000000;
@@ -254,6 +268,14 @@ static inline void paqm_check_bucket(void)
 		for (packet = 0; !paqm_bucket_watch(&due, now, 1500, cost, depth, most); packet++)
 			now += 2 * step;
 		PAQM_NEAR("bucket, watched, packets at half of it until one keeps", packet, 167, 2);
+		for (packet = 0; packet < 1000; packet++)
+			paqm_bucket_watch(&due, now, 1500, cost, depth, most);
+		PAQM_SAME("bucket, watched, a better rate forgives",
+			  paqm_bucket_watch(&due, now, 1500, cost / 2, depth / 2, most - depth / 2),
+			  1);
+		PAQM_SAME("bucket, watched, but leaves no burst",
+			  paqm_bucket_watch(&due, now, 1500, cost / 2, depth / 2, most - depth / 2),
+			  0);
 		due = now - PAQM_RAMP_MS(40000); /* looks like a time to come */
 		PAQM_SAME("bucket, watched, long ago",
 			  paqm_bucket_watch(&due, now, 1500, cost, depth, most), 1);
