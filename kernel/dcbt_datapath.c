@@ -319,14 +319,14 @@ static int dcbt_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, int unused,
 		return NET_XMIT_SUCCESS;
 	}
 	if ((why != DCBT_FORCED && why != DCBT_FULL) || q->cfg.forced == DCBT_FORCED_TAIL ||
-	    q->cfg.mode == DCBT_MODE_FRED)
+	    q->cfg.mode == DCBT_MODE_FRED || q->ring.len < 2)
 		return dcbt_drop(skb, sch, to_free, to.class, why);
-	/* a random one of all that would wait */
+	/* a random one of all that would wait, but never the only one that parents know of */
 	place = dcbt_place(q, &to);
 	lost = get_random_u32_below(q->ring.len + 1);
 	if (lost == place)
 		return dcbt_drop(skb, sch, to_free, to.class, why);
-	dcbt_insert(sch, place, skb, now); /* first, so that no parent sees an empty queue */
+	dcbt_insert(sch, place, skb, now);
 	skb = dcbt_take_out(sch, lost);
 	q->gone++;
 	q->gone_bytes += qdisc_pkt_len(skb);

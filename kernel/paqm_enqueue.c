@@ -544,16 +544,17 @@ static int paqm_drop_uncut(struct sk_buff *skb, struct Qdisc *sch, int class,
 static noinline int paqm_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch, int class,
 				     struct sk_buff **to_free)
 {
-	unsigned int total = qdisc_pkt_len(skb);
+	struct paqm_cut *cut = &((struct paqm_sched_data *)qdisc_priv(sch))->cut;
 	struct sk_buff *segs = paqm_gso_segments(skb);
-	struct paqm_cut cut;
+	unsigned int total = qdisc_pkt_len(skb);
 	int ret;
 
 	if (!segs)
 		return paqm_drop_uncut(skb, sch, class, to_free);
-	ret = paqm_gso_enqueue(segs, sch, paqm_enqueue_chosen, class, to_free, &cut);
-	if (cut.taken)
-		qdisc_tree_reduce_backlog(sch, 1 - cut.taken, total - cut.bytes);
+	ret = paqm_gso_enqueue(segs, sch, paqm_enqueue_chosen, class, to_free, cut);
+	if (cut->taken)
+		qdisc_tree_reduce_backlog(sch, 1 - cut->taken, total - cut->bytes);
+	*cut = (struct paqm_cut){};
 	consume_skb(skb);
 	return ret;
 }

@@ -48,7 +48,8 @@ void paqm_flows_swap(struct paqm_flows *a, struct paqm_flows *b)
 
 /*
  * The living flows of @from into the empty @to, as far as there is room. The
- * datapath may go on with @from meanwhile: some bytes are not counted then.
+ * datapath may go on with @from meanwhile: some bytes are not counted then, and a flow that gets
+ * its first overflow queue meanwhile may overtake itself once.
  */
 void paqm_flows_copy(struct paqm_flows *to, const struct paqm_flows *from, u32 now_tick)
 {

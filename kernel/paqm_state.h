@@ -27,6 +27,7 @@
 #include "paqm_feedback.h"
 #include "paqm_flows.h"
 #include "paqm_fragment.h"
+#include "paqm_gso.h"
 #include "paqm_options.h"
 
 /**
@@ -213,6 +214,7 @@ struct paqm_sched_data {
 	u32 calm; /* bytes of both queues: as long as there are no more, no length matters */
 	u32 overload_bytes; /* 2 N_out */
 	u32 limit; /* bytes of both queues */
+	struct paqm_cut cut; /* segments of a GSO packet that no parent knows of yet */
 	u32 gso_split; /* GSO packets above this length are segmented, bytes */
 	u32 gso_look; /* above this length it is looked at whether one is to be */
 	u32 small_q8; /* uncounted media: ns of their budget per byte, Q8 */

@@ -236,7 +236,8 @@ static bool paqm_room_lacks(struct Qdisc *sch, u32 len)
 
 /*
  * The longest elastic queue loses half of what it holds, as in sch_fq_codel; but the last packet of
- * all stays, so that no parent sees an empty queue.
+ * all that parents know of stays, so that none sees an empty queue: above it a class that had only
+ * these would go to sleep, and nobody would wake it.
  */
 static bool paqm_room_make(struct Qdisc *sch, struct sk_buff **to_free)
 {
@@ -247,7 +248,7 @@ static bool paqm_room_make(struct Qdisc *sch, struct sk_buff **to_free)
 
 	paqm_trim_find(q, PAQM_ELASTIC, true, &from);
 	while (bytes < from.backlog / 2 + !!from.backlog && packets < PAQM_ROOM_BATCH &&
-	       sch->q.qlen > 1) {
+	       sch->q.qlen > 1 + q->cut.taken) {
 		skb = paqm_trim_take(sch, &from);
 		bytes += paqm_trim_count(sch, &from, skb);
 		packets++;

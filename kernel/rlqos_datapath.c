@@ -122,7 +122,8 @@ static int rlqos_full(struct sk_buff *skb, struct Qdisc *sch, struct rlqos_class
 		      struct sk_buff **to_free)
 {
 	struct rlqos_sched_data *q = qdisc_priv(sch);
-	struct sk_buff *other = hurt ? rlqos_unhurt(q, c) : NULL;
+	/* never the only one that parents know of: a class above it would go to sleep for good */
+	struct sk_buff *other = hurt && sch->q.qlen > 1 ? rlqos_unhurt(q, c) : NULL;
 
 	qdisc_qstats_overlimit(sch);
 	if (!other) {
@@ -132,7 +133,7 @@ static int rlqos_full(struct sk_buff *skb, struct Qdisc *sch, struct rlqos_class
 		paqm_rlqos_hurts(&q->frames, rlqos_skb_frame(skb));
 		return paqm_qdisc_drop(skb, sch, to_free, PAQM_DROP_TAIL);
 	}
-	rlqos_insert(sch, c, skb); /* first, so that no parent sees an empty queue */
+	rlqos_insert(sch, c, skb);
 	rlqos_take_out(sch, c, other);
 	q->gone++;
 	q->gone_bytes += qdisc_pkt_len(other);

@@ -13,7 +13,7 @@ from time import sleep
 import pytest
 
 from checks import check, within
-from guest import Host, Wire, made
+from guest import TC_TESTS, Host, Wire, made
 from paqm_lab.topology import Network
 from traffic import Listener
 
@@ -173,3 +173,37 @@ def test_tags_in_bridged_packets() -> None:
     within("the inner one is as it was sent", min(vlans, default=0), INNER, INNER)
     within("packets were marked", now.elastic.ecn_mark_packets, 1, 1500)
     within("and arrive so", len(marks), 2, 2)
+
+
+@pytest.mark.parametrize("leaf, first, then", (
+    ("paqm feedback in-band classify protocol limit 20000", "tcp", "rtp"),
+    ("paqm feedback in-band classify protocol limit 20000 noisolate", "tcp", "rtp"),
+    ("dcbt limit 1", "", ""),
+    ("rlqos limit 1", "", ""),
+))
+def test_no_class_above_sleeps_for_good(dummy: Wire, leaf: str, first: str, then: str) -> None:
+    """Two levels above, a class would, if all packets that it knows of went for one that comes."""
+    for words in (
+        "qdisc add dev d0 root handle 2: hfsc default 1",
+        "class add dev d0 parent 2: classid 2:1 hfsc ls rate 100kbit ul rate 100kbit",
+        "qdisc add dev d0 parent 2:1 handle 1: prio bands 3 priomap" + 16 * " 0",
+        f"qdisc add dev d0 parent 1:1 handle 10: {leaf}",
+    ):
+        dummy.tc(words)
+
+    def send(kind: str, *more: object) -> None:
+        dummy.run(TC_TESTS / "send.py", "d0", "--kind", kind, *more)
+
+    if first:
+        send(first, "--size", 1400)  # goes at once; the class rests for 112 ms
+        send(first, "--size", 14054, "--gso", 1400)
+        send(then, "--size", 14042, "--gso", 1400)
+    else:
+        for _ in range(30):
+            send("tcp", "--size", 1400, "--count", 3)
+            sleep(0.25)
+    sleep(8)
+    send("rtp", "--size", 200, "--count", 3)  # wakes nobody where the leaf is not empty
+    sleep(4)
+    within(f"{leaf}: left", sum(q.qlen for q in dummy.qdiscs("d0")), 0, 0)
+    dummy.tc("qdisc del dev d0 root")
