@@ -63,7 +63,6 @@ enum paqm_side {
  * @flows: how many share its rate
  * @due: when the bucket of all of them is full again
  * @used_tick: when that was last looked at
- * @over: overflow queue that they share, 0: none
  *
  * The datapath reads @parts to @flows, which the outer loop publishes, and owns what follows.
  */
@@ -83,7 +82,19 @@ struct paqm_host {
 	u32 flows;
 	u32 due;
 	u32 used_tick;
-	u16 over;
+};
+
+/**
+ * struct paqm_host_over - overflow queues of the flows of such a host, which share one turn in the
+ * round robin; the datapath owns it
+ * @served: those that have their place there
+ * @busy: those that hold packets
+ * @last: the one that a packet joined last
+ */
+struct paqm_host_over {
+	u16 served;
+	u16 busy;
+	u16 last;
 };
 
 /**
@@ -92,12 +103,14 @@ struct paqm_host {
  * @flows: media flows that are known, by the hash of their host; for both sides
  * @elastic: hosts of elastic flows, the same
  * @host: those of media, on that side
+ * @over: their overflow queues; these outlive a change of @side and of `weights`
  */
 struct paqm_hosts {
 	enum paqm_side side;
 	u32 flows[PAQM_SIDES][PAQM_HOSTS];
 	DECLARE_BITMAP(elastic[PAQM_SIDES], PAQM_HOSTS);
 	struct paqm_host host[PAQM_HOSTS];
+	struct paqm_host_over over[PAQM_HOSTS];
 };
 
 /**

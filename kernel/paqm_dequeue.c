@@ -58,6 +58,7 @@ int paqm_isolate_init(struct paqm_sched_data *q)
 		INIT_LIST_HEAD(&fq->list);
 		codel_vars_init(&fq->codel);
 		fq->strangers = i < PAQM_OVER_OWN;
+		fq->part = fq->strangers;
 		if (i >= PAQM_OVER_OWN && i < PAQM_OVER_QUEUES)
 			list_add_tail(&fq->list, &q->over_free);
 	}
@@ -310,13 +311,12 @@ enum paqm_turn { PAQM_TURN_ELASTIC, PAQM_TURN_COMMON, PAQM_TURN_OVER };
  */
 static u32 paqm_common_share(const struct paqm_sched_data *q)
 {
-	u32 strangers = q->strangers_busy;
-	u64 others = (u64)(q->drr[PAQM_MEDIA].busy - strangers) * READ_ONCE(q->over_part);
+	u64 others = (u64)q->drr[PAQM_MEDIA].busy * READ_ONCE(q->over_part);
 
 	if ((s32)(paqm_common_out(q) - q->over_behind) < 0)
 		return PAQM_Q16_ONE;
-	if (strangers)
-		others += READ_ONCE(q->over_part_new);
+	if (unlikely(q->parts_served))
+		others = paqm_over_parts(q);
 	return PAQM_Q16_ONE - (u32)min_t(u64, others, PAQM_OVER_MOST_Q16);
 }
 
@@ -367,7 +367,8 @@ static u64 paqm_preview_wait(const struct paqm_sched_data *q, u64 now)
 /* A packet of theirs leaves: it takes the time that it takes at these rates. */
 static void paqm_preview_sent(struct paqm_sched_data *q, u32 from, u32 wire, u64 now)
 {
-	u32 cost = READ_ONCE(q->pace[PAQM_PACE_DEAF]) / max(q->drr[PAQM_MEDIA].served, 1U);
+	u32 takers = q->drr[PAQM_MEDIA].served - q->siblings_busy;
+	u32 cost = READ_ONCE(q->pace[PAQM_PACE_DEAF]) / max(takers, 1U);
 
 	if (from != q->preview_seen) {
 		q->preview_seen = from;

@@ -7,13 +7,28 @@
  * have a turn, and each of that what it has of their packets, as if they were one queue. Else each
  * has the same, of a turn where flows that are known wait, too.
  */
-u32 paqm_strangers_quantum(const struct paqm_sched_data *q, const struct paqm_flowq *fq,
-			   u32 quantum)
+static u32 paqm_strangers_part(const struct paqm_sched_data *q, const struct paqm_flowq *fq,
+			       u32 quantum)
 {
+	if (q->strangers_served < 2)
+		return quantum;
 	if (paqm_strangers_everywhere(q))
-		quantum = paqm_muldiv(quantum, fq->backlog, q->strangers_backlog);
-	else if (q->strangers_busy < q->drr[PAQM_MEDIA].busy)
-		quantum /= q->strangers_served;
+		return paqm_muldiv(quantum, fq->backlog, q->strangers_backlog);
+	if (q->strangers_busy < q->drr[PAQM_MEDIA].busy)
+		return quantum / q->strangers_served;
+	return quantum;
+}
+
+/*
+ * What an overflow queue may send in a round that shares a turn with others: the flows of a host
+ * that is equal to others have one together.
+ */
+u32 paqm_drr_part(const struct paqm_sched_data *q, const struct paqm_flowq *fq, u32 quantum)
+{
+	if (fq->strangers)
+		quantum = paqm_strangers_part(q, fq, quantum);
+	else
+		quantum /= q->hosts->over[fq->host - 1].served;
 	return max(quantum, 1U);
 }
 

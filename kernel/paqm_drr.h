@@ -9,8 +9,7 @@
 /* Says of a queue that it may not be served yet. */
 typedef bool (*paqm_held_t)(struct paqm_sched_data *q, struct paqm_flowq *fq);
 
-u32 paqm_strangers_quantum(const struct paqm_sched_data *q, const struct paqm_flowq *fq,
-			   u32 quantum);
+u32 paqm_drr_part(const struct paqm_sched_data *q, const struct paqm_flowq *fq, u32 quantum);
 bool paqm_drr_forward(struct paqm_sched_data *q, enum paqm_class class, paqm_held_t held);
 struct paqm_flowq *paqm_drr_owes(struct paqm_sched_data *q, enum paqm_class class,
 				 paqm_held_t held, struct paqm_flowq *fq, struct paqm_flowq *first);
@@ -22,8 +21,8 @@ static __always_inline u32 paqm_drr_quantum(const struct paqm_sched_data *q, enu
 	const struct paqm_round *r = &q->drr[class];
 	u32 quantum = READ_ONCE(r->quantum);
 
-	if (class == PAQM_MEDIA && unlikely(q->strangers_served > 1) && fq->strangers)
-		return paqm_strangers_quantum(q, fq, quantum);
+	if (class == PAQM_MEDIA && unlikely(fq->part))
+		return paqm_drr_part(q, fq, quantum);
 	return quantum;
 }
 

@@ -16,8 +16,8 @@
  * memory of all overflow queues.
  *
  * Where hosts are equal (`weights host`), the flows of a host that has several share its rate: the
- * bucket of each fills at a part of it, the host has a bucket as well, and they share one overflow
- * queue. A packet that conforms while that queue holds some is charged to it.
+ * bucket of each fills at a part of it, the host has a bucket as well, and their overflow queues
+ * have one turn together. A packet that conforms while these hold some is charged to one of them.
  *
  * The common queue is served first while its lead over its share is below the credit; overflow
  * queues may use half of the class's credit at most. So a flow that follows never waits for one

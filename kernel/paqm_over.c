@@ -4,6 +4,7 @@
  * rate. paqm_isolate.h gives the overview. Under the qdisc lock.
  */
 #include "core/paqm_bucket.h"
+#include "paqm_drr.h"
 #include "paqm_flows.h"
 #include "paqm_isolate.h"
 #include "paqm_notice.h"
@@ -52,13 +53,10 @@ bool paqm_over_ends(struct paqm_sched_data *q, struct paqm_flow *flow)
 	return true;
 }
 
-/* The overflow queue that the flows of a host share now, or NULL. */
-static struct paqm_flowq *paqm_host_over(const struct paqm_sched_data *q,
-					 const struct paqm_host *host)
+/* Place of the host of a flow that shares its rate, plus 1: struct paqm_flowq, @host. */
+static u16 paqm_host_number(const struct paqm_sched_data *q, const struct paqm_flow *flow)
 {
-	struct paqm_flowq *over = &q->flowq[host->over];
-
-	return host->over && over->served && over->host == host - q->hosts->host + 1 ? over : NULL;
+	return paqm_host_of(q, flow) - q->hosts->host + 1;
 }
 
 /* Cost of a byte in the bucket of a flow that shares the rate of its host. */
@@ -77,36 +75,31 @@ static u32 paqm_host_depth(const struct paqm_sched_data *q, u32 cost)
 }
 
 /*
- * A packet of a host joins the common queue while others wait in its overflow queue: charge that
- * queue for it. But a queue never owes more than some packets.
+ * A packet of a host joins the common queue while others wait in overflow queues of its flows:
+ * charge one of these for it, or the host would have its share there and a part of it beside. A
+ * queue never owes more than some packets.
  */
-static void paqm_over_charge(struct paqm_sched_data *q, struct paqm_flowq *over, u32 wire)
+static void paqm_host_charge(struct paqm_sched_data *q, u16 host, u32 wire)
 {
+	struct paqm_flowq *over = &q->flowq[q->hosts->over[host - 1].last];
 	s32 least = -PAQM_OVER_PACKETS * (s32)READ_ONCE(q->drr[PAQM_MEDIA].quantum);
 
+	if (over->host != host || !over->head)
+		return;
 	over->deficit = max(over->deficit - (s32)wire, least);
 	q->inside.lead = max(q->inside.lead - ((s64)wire << 16),
 			     -((s64)READ_ONCE(q->sched.credit) << 16));
 }
 
-/*
- * The same as paqm_conforms() (paqm_enqueue.c), for a flow that shares the rate of its host. One
- * that does not follow has what waits in their queue as long as that is there, or it would have
- * both.
- */
+/* The same as paqm_conforms() (paqm_enqueue.c), for a flow that shares the rate of its host. */
 bool paqm_host_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
 			u32 wire, u64 now)
 {
 	u32 clock = paqm_bucket_clock(now), tick = paqm_flow_clock(now), before = flow->due;
 	u32 pace = paqm_pace_known(q, flow), cost;
 	struct paqm_host *host = paqm_host_of(q, flow);
-	struct paqm_flowq *over = paqm_host_over(q, host);
 
-	if (flow->over && !paqm_over_left(q, flow))
-		return false;
-	if (flow->over && over != &q->flowq[flow->over])
-		paqm_over_leave(q, flow);
-	if (over && over->head && flow->every & PAQM_DEAF)
+	if (flow->over && !paqm_over_ends(q, flow))
 		return false;
 	if (tick - host->used_tick > PAQM_FLOW_ACTIVE_TICKS) /* older times mislead */
 		host->due = clock;
@@ -118,11 +111,87 @@ bool paqm_host_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
 		flow->due = before;
 		return false;
 	}
-	if (flow->over) /* from here on packets of it are in the common queue */
-		paqm_over_leave(q, flow);
-	if (over && over->head) /* its turn comes the later */
-		paqm_over_charge(q, over, wire);
+	paqm_host_charge(q, paqm_host_number(q, flow), wire);
 	return true;
+}
+
+/* An overflow queue of a host gets a packet, and held none. */
+static void paqm_host_busy(struct paqm_sched_data *q, const struct paqm_flowq *over)
+{
+	struct paqm_host_over *o = &q->hosts->over[over->host - 1];
+
+	q->siblings_busy += o->busy > 0;
+	o->busy++;
+}
+
+/* The same: it has lost its last one. */
+void paqm_host_idle(struct paqm_sched_data *q, const struct paqm_flowq *over)
+{
+	struct paqm_host_over *o = &q->hosts->over[over->host - 1];
+
+	o->busy--;
+	q->siblings_busy -= o->busy > 0;
+}
+
+/* What the flows with overflow queues are entitled to, where some share that; Q16 of media. */
+u64 paqm_over_parts(const struct paqm_sched_data *q)
+{
+	u32 takers = q->drr[PAQM_MEDIA].busy - q->strangers_busy - q->siblings_busy;
+
+	return (u64)takers * READ_ONCE(q->over_part) +
+	       (q->strangers_busy ? READ_ONCE(q->over_part_new) : 0);
+}
+
+/* A packet has left an overflow queue that shares a turn. */
+void paqm_part_sent(struct paqm_sched_data *q, const struct paqm_flowq *fq,
+		    const struct sk_buff *skb)
+{
+	if (fq->strangers) {
+		q->strangers_busy -= !fq->head;
+		q->strangers_memory -= skb->truesize;
+		q->strangers_backlog -= qdisc_pkt_len(skb);
+	} else if (!fq->head) {
+		paqm_host_idle(q, fq);
+	}
+}
+
+/* Such a queue, which is empty, loses its place in the round robin. */
+void paqm_part_released(struct paqm_sched_data *q, struct paqm_flowq *fq)
+{
+	q->parts_served--;
+	if (fq->strangers) {
+		q->strangers_served--;
+		return;
+	}
+	q->hosts->over[fq->host - 1].served--;
+	fq->host = 0;
+	fq->part = false;
+}
+
+/* A packet of a flow that shares the rate of its host is about to join an overflow queue. */
+static void paqm_host_over(struct paqm_sched_data *q, const struct paqm_flow *flow,
+			   struct paqm_flowq *over)
+{
+	struct paqm_round *r = &q->drr[PAQM_MEDIA];
+	u16 host = paqm_host_number(q, flow);
+
+	if (over->strangers)
+		return;
+	if (over->host != host && over->tag == flow->tag) {
+		if (over->host) {
+			paqm_host_idle(q, over);
+			paqm_part_released(q, over);
+		}
+		over->host = host;
+		over->part = true;
+		q->hosts->over[host - 1].served++;
+		q->parts_served++;
+		paqm_host_busy(q, over);
+	}
+	q->hosts->over[host - 1].last = over - q->flowq;
+	if (list_empty(&over->list))
+		paqm_drr_join(r, over, &r->fresh,
+			      paqm_drr_part(q, over, READ_ONCE(r->quantum)));
 }
 
 /* What such a flow sends beyond its part; if it follows, its host owes it, too. */
@@ -144,13 +213,15 @@ static noinline void paqm_host_owe(struct paqm_sched_data *q, struct paqm_flow *
  * Else a flow that is above its rate all the time would have that rate in the common queue and
  * a part of what the overflow queues get beside, and one that waits there only the second.
  */
-static void paqm_over_owe(struct paqm_sched_data *q, struct paqm_flow *flow, u32 wire, u64 now)
+static void paqm_over_owe(struct paqm_sched_data *q, struct paqm_flow *flow,
+			  struct paqm_flowq *over, u32 wire, u64 now)
 {
 	u8 every = READ_ONCE(flow->every);
 	enum paqm_pace pace = every & PAQM_KNOWN ? paqm_pace_of(every) : PAQM_PACE_ONE;
 
 	if (unlikely(every & PAQM_SHARES)) {
 		paqm_host_owe(q, flow, wire, now);
+		paqm_host_over(q, flow, over);
 		return;
 	}
 	paqm_bucket_owe(&flow->due, paqm_bucket_clock(now), wire, READ_ONCE(q->pace[pace]),
@@ -162,6 +233,7 @@ bool paqm_stranger_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
 			    u32 wire, u64 now)
 {
 	u32 clock = paqm_bucket_clock(now), depth = READ_ONCE(q->bucket_depth);
+	u32 before = flow ? flow->due : 0;
 
 	WRITE_ONCE(q->stranger_bytes, q->stranger_bytes + wire);
 	/* before all else: a queue that was empty may be somebody else's by now, or nobody's */
@@ -183,8 +255,12 @@ bool paqm_stranger_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
 	if (now - q->stranger_ns > NSEC_PER_SEC) /* older times than half a minute mislead */
 		q->stranger_due = clock;
 	q->stranger_ns = now;
-	return paqm_bucket_take(&q->stranger_due, clock, wire, READ_ONCE(q->pace[PAQM_PACE_NEW]),
-				depth);
+	if (paqm_bucket_take(&q->stranger_due, clock, wire, READ_ONCE(q->pace[PAQM_PACE_NEW]),
+			     depth))
+		return true;
+	if (flow) /* paqm_over_owe() takes it out of that */
+		flow->due = before;
+	return false;
 }
 
 /*
@@ -196,41 +272,6 @@ static bool paqm_over_may_move(const struct paqm_sched_data *q, const struct paq
 {
 	return flow->over < PAQM_OVER_OWN && READ_ONCE(flow->every) & PAQM_KNOWN &&
 	       q->over_gated < PAQM_OVER_GATED && !list_empty(&q->over_free);
-}
-
-/*
- * The overflow queue that the flows of a host share, for one of them, or NULL. Losses there count
- * for the flow whose packet comes next. @moves: earlier packets of the flow wait in the queue of
- * strangers.
- */
-static noinline struct paqm_flowq *paqm_over_share(struct paqm_sched_data *q,
-						   struct paqm_flow *flow, bool moves)
-{
-	struct paqm_flowq *over = paqm_host_over(q, paqm_host_of(q, flow));
-
-	if (!over || (flow->over && !moves && over != &q->flowq[flow->over]))
-		return NULL;
-	if (moves && over->gated && over->gated != flow->over) /* it waits for one queue only */
-		return &q->flowq[flow->over];
-	over->tag = flow->tag;
-	paqm_over_settle(q, flow, over);
-	if (!moves)
-		return over;
-	if (!over->gated || (s16)(flow->over_seq - over->gate) > 0)
-		over->gate = flow->over_seq;
-	q->over_gated += !over->gated;
-	over->gated = flow->over;
-	return over;
-}
-
-/* From here on the flows of the host share this overflow queue. */
-static noinline void paqm_over_found(struct paqm_sched_data *q, const struct paqm_flow *flow,
-				     struct paqm_flowq *over)
-{
-	struct paqm_host *host = paqm_host_of(q, flow);
-
-	over->host = host - q->hosts->host + 1;
-	host->over = over - q->flowq;
 }
 
 /*
@@ -273,20 +314,21 @@ static noinline struct paqm_flowq *paqm_over_own(struct paqm_sched_data *q,
 	return over;
 }
 
+/* An overflow queue is not served before all that is in the common queue now. */
+static void paqm_over_wait(struct paqm_sched_data *q, struct paqm_flowq *over)
+{
+	over->behind = paqm_common_out(q) + paqm_common_len(q);
+	q->over_behind = over->behind;
+}
+
 /* Overflow queue for a packet beyond the fair rate; @flow may be NULL for strangers. */
 static struct paqm_flowq *paqm_over_of(struct paqm_sched_data *q, struct paqm_flow *flow,
 				       enum paqm_lane lane, u64 now)
 {
 	bool moves = flow && flow->over && paqm_over_may_move(q, flow) &&
 		     lane != PAQM_LANE_STRANGER;
-	bool shares = flow && READ_ONCE(flow->every) & PAQM_SHARES;
 	struct paqm_flowq *over;
 
-	if (unlikely(shares)) {
-		over = paqm_over_share(q, flow, moves);
-		if (over)
-			return over;
-	}
 	if (flow && flow->over && !moves) /* some of its packets wait there */
 		return &q->flowq[flow->over];
 	if (lane == PAQM_LANE_STRANGER || !(READ_ONCE(flow->every) & PAQM_KNOWN))
@@ -297,15 +339,13 @@ static struct paqm_flowq *paqm_over_of(struct paqm_sched_data *q, struct paqm_fl
 		over->gated = moves ? flow->over : 0;
 		over->gate = flow->over_seq;
 		q->over_gated += moves;
-		over->host = 0;
-		if (unlikely(shares))
-			paqm_over_found(q, flow, over);
-	} else {
+		WRITE_ONCE(over->lost, 0);
+		WRITE_ONCE(over->marked, 0);
+	} else { /* one that others have; packets of this flow may be in the common queue */
 		over = &q->flowq[PAQM_OVER_OWN + flow->tag % (PAQM_OVER_QUEUES - PAQM_OVER_OWN)];
+		paqm_over_wait(q, over);
 	}
 	over->tag = flow->tag;
-	WRITE_ONCE(over->lost, 0);
-	WRITE_ONCE(over->marked, 0);
 	return over;
 }
 
@@ -313,6 +353,15 @@ static struct paqm_flowq *paqm_over_of(struct paqm_sched_data *q, struct paqm_fl
 static bool paqm_owes(const struct paqm_flow *flow, u64 now)
 {
 	return !flow || (s32)(flow->due - paqm_bucket_clock(now)) > (s32)PAQM_BUCKET_OWED;
+}
+
+/* The most that an overflow queue holds whose flow shares the turn of its host, bytes. */
+static noinline u32 paqm_host_over_most(const struct paqm_sched_data *q,
+					const struct paqm_flowq *over, u32 most)
+{
+	u32 least = PAQM_OVER_PACKETS / 4 * psched_mtu(qdisc_dev(q->sch));
+
+	return max(most / q->hosts->over[over->host - 1].served, least);
 }
 
 /*
@@ -325,7 +374,7 @@ static bool paqm_over_has_room(struct Qdisc *sch, const struct paqm_flowq *over,
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	const struct paqm_round *r = &q->drr[PAQM_MEDIA];
-	u32 memory = READ_ONCE(q->over_memory_limit);
+	u32 memory = READ_ONCE(q->over_memory_limit), most = READ_ONCE(q->over_limit);
 
 	if ((u64)r->backlog + len > q->limit / 2 || r->memory > memory ||
 	    (u16)(over->in - over->out) >= S16_MAX)
@@ -335,7 +384,9 @@ static bool paqm_over_has_room(struct Qdisc *sch, const struct paqm_flowq *over,
 		return false;
 	if (!over->head)
 		return true;
-	if ((u64)over->backlog + len > READ_ONCE(q->over_limit))
+	if (unlikely(over->host))
+		most = paqm_host_over_most(q, over, most);
+	if ((u64)over->backlog + len > most)
 		return false;
 	return r->memory <= memory / 2 || (u64)over->backlog * r->busy <= r->backlog;
 }
@@ -367,28 +418,49 @@ static bool paqm_strangers_have_room(const struct paqm_sched_data *q,
  * Beside others of strangers it is not new, or each of them would have a whole turn time and again.
  * Return: whether it may join, as far as strangers go.
  */
-static noinline bool paqm_strangers_come(struct paqm_sched_data *q, struct paqm_flowq *over,
-					 const struct paqm_flow *flow, const struct sk_buff *skb,
-					 u64 now)
+static bool paqm_strangers_come(struct paqm_sched_data *q, struct paqm_flowq *over,
+				const struct paqm_flow *flow, const struct sk_buff *skb, u64 now)
 {
 	struct paqm_round *r = &q->drr[PAQM_MEDIA];
 
+	/* the flow's packets may be in the common queue; but not where none of strangers is */
+	if (flow && flow->over != over - q->flowq && flow->bytes > qdisc_pkt_len(skb) &&
+	    READ_ONCE(q->pace[PAQM_PACE_NEW]) != U32_MAX)
+		paqm_over_wait(q, over);
+	if (over->patient) { /* CoDel begins anew afterwards, not where it was before */
+		over->codel.dropping = false;
+		over->codel.first_above_time = 0;
+	}
 	paqm_count(&q->over_strangers);
 	q->strangers_memory += skb->truesize;
 	q->strangers_backlog += qdisc_pkt_len(skb);
 	q->strangers_busy += !over->head;
 	if (list_empty(&over->list)) {
 		q->strangers_served++;
+		q->parts_served++;
 		paqm_drr_join(r, over, q->strangers_served > 1 ? &r->old : &r->fresh,
 			      max(READ_ONCE(r->quantum) / q->strangers_served, 1U));
 	}
 	return !over->head || paqm_strangers_have_room(q, over, flow, now);
 }
 
+/* A packet comes to an overflow queue that shares a turn. Return: as paqm_strangers_come(). */
+static noinline bool paqm_part_comes(struct paqm_sched_data *q, struct paqm_flowq *over,
+				     const struct paqm_flow *flow, const struct sk_buff *skb,
+				     u64 now)
+{
+	if (over->strangers)
+		return paqm_strangers_come(q, over, flow, skb, now);
+	if (!over->head)
+		paqm_host_busy(q, over);
+	return true;
+}
+
 /*
  * Does the overflow queue of a flow stand though it was empty just now? What the flow sends goes
  * there as long as it owes; one that heeds nothing and owes nearly all that it can has not sent
- * less for so long that its queue would be another one.
+ * less for so long that its queue would be another one. Not for strangers, nor where flows share
+ * the rate of a host: their buckets are deeper.
  */
 static bool paqm_over_stands(const struct paqm_sched_data *q, const struct paqm_flow *flow, u64 now)
 {
@@ -404,14 +476,11 @@ static void paqm_over_append(struct Qdisc *sch, struct paqm_flowq *over, struct 
 
 	if (!paqm_over_qlen(q)) /* no queue was kept waiting: none is owed anything */
 		q->inside.lead = 0;
-	/* where several flows share it, packets of this one may be in the common queue */
-	if (!over->head ||
-	    (unlikely(over->host) && flow && flow->over != over - q->flowq)) {
-		over->behind = paqm_common_out(q) + paqm_common_len(q);
-		q->over_behind = over->behind;
+	if (!over->head) {
+		paqm_over_wait(q, over);
+		if (unlikely(over->part) || !paqm_over_stands(q, flow, now))
+			over->since = paqm_bucket_clock(now);
 	}
-	if (!over->head && !(flow && paqm_over_stands(q, flow, now)))
-		over->since = paqm_bucket_clock(now);
 	paqm_drr_append(sch, PAQM_MEDIA, over, skb, now);
 	if (flow) {
 		WRITE_ONCE(flow->over, over - q->flowq);
@@ -436,13 +505,8 @@ static noinline int paqm_over_refuse(struct sk_buff *skb, struct Qdisc *sch,
 	struct paqm_sched_data *q = qdisc_priv(sch);
 
 	WRITE_ONCE(over->lost, over->lost + 1);
-	if (over->strangers) {
-		q->strangers_memory -= skb->truesize;
-		q->strangers_backlog -= qdisc_pkt_len(skb);
-		q->strangers_busy -= !over->head;
-	}
-	if (unlikely(over->host))
-		paqm_over_settle(q, flow, over);
+	if (over->part)
+		paqm_part_sent(q, over, skb);
 	if (list_empty(&over->list)) /* it was taken for this packet */
 		paqm_drr_release(q, &q->drr[PAQM_MEDIA], over);
 	return paqm_drop(skb, sch, to_free, PAQM_MEDIA, &q->over_full, PAQM_DROP_FULL);
@@ -463,7 +527,7 @@ int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct paqm_flow *flow,
 
 		WRITE_ONCE(more->hears, more->hears | PAQM_HEARS_MARK);
 	}
-	if (unlikely(over->strangers) && !paqm_strangers_come(q, over, flow, skb, now))
+	if (unlikely(over->part) && !paqm_part_comes(q, over, flow, skb, now))
 		return paqm_over_refuse(skb, sch, flow, over, to_free);
 	if (unlikely(!paqm_over_has_room(sch, over, len, to_free)))
 		return paqm_over_refuse(skb, sch, flow, over, to_free);
@@ -478,7 +542,7 @@ int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct paqm_flow *flow,
 		paqm_begin_busy(q, now);
 	over->patient = paqm_needs_time(q, flow);
 	if (flow)
-		paqm_over_owe(q, flow, wire, now);
+		paqm_over_owe(q, flow, over, wire, now);
 	paqm_over_append(sch, over, flow, skb, now);
 	return NET_XMIT_SUCCESS;
 }

@@ -43,6 +43,8 @@ void paqm_drr_purge(struct paqm_sched_data *q, enum paqm_class class)
 	list_splice_tail_init(&r->fresh, &r->old);
 	list_for_each_entry_safe(fq, next, &r->old, list) {
 		rtnl_kfree_skbs(fq->head, fq->tail);
+		if (fq->host && fq->head)
+			paqm_host_idle(q, fq);
 		fq->head = NULL;
 		fq->out = fq->in;
 		fq->backlog = 0;

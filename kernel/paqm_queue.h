@@ -23,6 +23,11 @@ int paqm_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
 	      enum paqm_class class, u64 *counter, enum paqm_drop why);
 void paqm_free_list(struct paqm_sched_data *q, struct paqm_queue *queue);
 void paqm_drr_purge(struct paqm_sched_data *q, enum paqm_class class);
+void paqm_host_idle(struct paqm_sched_data *q, const struct paqm_flowq *over);
+void paqm_part_sent(struct paqm_sched_data *q, const struct paqm_flowq *fq,
+		    const struct sk_buff *skb);
+void paqm_part_released(struct paqm_sched_data *q, struct paqm_flowq *fq);
+u64 paqm_over_parts(const struct paqm_sched_data *q);
 
 /* A queue that is empty is not served any more; other flows may have one of a known flow. */
 static inline void paqm_drr_release(struct paqm_sched_data *q, struct paqm_round *r,
@@ -33,12 +38,12 @@ static inline void paqm_drr_release(struct paqm_sched_data *q, struct paqm_round
 		q->over_gated--;
 	}
 	r->served -= fq->served;
-	if (r == &q->drr[PAQM_MEDIA] && !fq->strangers) {
+	if (unlikely(fq->part))
+		paqm_part_released(q, fq);
+	if (r == &q->drr[PAQM_MEDIA] && !fq->strangers)
 		list_move_tail(&fq->list, &q->over_free);
-	} else {
-		q->strangers_served -= fq->served && fq->strangers;
+	else
 		list_del_init(&fq->list);
-	}
 	fq->served = false;
 }
 
@@ -157,10 +162,8 @@ static __always_inline struct sk_buff *paqm_drr_pop(struct Qdisc *sch, enum paqm
 		return NULL;
 	len = qdisc_pkt_len(skb);
 	fq->head = skb->next;
-	if (!fq->head) {
+	if (!fq->head)
 		WRITE_ONCE(r->busy, r->busy - 1);
-		q->strangers_busy -= fq->strangers;
-	}
 	skb_mark_not_on_list(skb);
 	fq->out++;
 	WRITE_ONCE(fq->backlog, fq->backlog - len);
@@ -170,9 +173,8 @@ static __always_inline struct sk_buff *paqm_drr_pop(struct Qdisc *sch, enum paqm
 	if (class == PAQM_ELASTIC) {
 		q->memory -= skb->truesize;
 		WRITE_ONCE(queue->st.backlog, queue->st.backlog - len);
-	} else if (unlikely(fq->strangers)) {
-		q->strangers_memory -= skb->truesize;
-		q->strangers_backlog -= len;
+	} else if (unlikely(fq->part)) {
+		paqm_part_sent(q, fq, skb);
 	}
 	return skb;
 }

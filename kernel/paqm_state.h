@@ -79,12 +79,13 @@ struct paqm_queue {
  * @served: it has its place in the round robin, if only to find that it is empty
  * @patient: its flow is too new to have been told: it needs time, not losses
  * @strangers: it is for flows that are not known yet
+ * @part: it shares a turn with others: a queue of strangers, or that of a flow whose host is equal
  * @gated: the queue of strangers whose packets leave before it is served, 0: none
  * @codel: its AQM; what it looks at while nothing waits for long is in the first cache line
  * @gate: they do up to this number
- * @host: place of the host in struct paqm_hosts whose flows share it, plus 1; 0: it is no host's
- * @behind: nor before so many have left the common queue: those in it when this one began, or
- *	when a flow joined those that share it
+ * @host: place in struct paqm_hosts of the host with whose others it shares a turn, plus 1; 0: it
+ *	has its own
+ * @behind: nor before so many have left the common queue: those in it when this one began
  * @since: paqm_bucket_clock() since when it stands, paqm_over_append(); media
  * @tag: flow it belongs to, or the last one where several share it
  * @lost: packets of it that the AQM or its limit dropped
@@ -102,6 +103,7 @@ struct paqm_flowq {
 	bool served;
 	bool patient;
 	bool strangers;
+	bool part;
 	u8 gated;
 	struct codel_vars codel;
 	u16 gate;
@@ -248,6 +250,8 @@ struct paqm_sched_data {
 	u32 over_gated; /* queues that are not served yet */
 	u32 strangers_busy; /* queues of strangers that hold packets */
 	u32 strangers_served; /* those that have their place in the round robin */
+	u32 parts_served; /* these, and those of hosts that share a turn */
+	u32 siblings_busy; /* queues of hosts that hold packets, but for one of each host */
 	u32 strangers_memory; /* truesize of their packets */
 	u32 strangers_backlog; /* bytes of them */
 	u32 over_behind; /* the greatest of their @behind */

@@ -49,6 +49,7 @@ static void paqm_kunit_debt(struct kunit *test)
 	q->strangers_busy = 1;
 	paqm_queue_of(q, &paqm_fqs[0], -65000, false);
 	paqm_fqs[0].strangers = true;
+	paqm_fqs[0].part = true;
 	paqm_queue_of(q, &paqm_fqs[1], 1000, true);
 	paqm_looks = 0;
 	KUNIT_ASSERT_TRUE(test, paqm_drr_next(q, PAQM_MEDIA, paqm_is_held, &from, &next));
@@ -59,6 +60,33 @@ static void paqm_kunit_debt(struct kunit *test)
 	/* all are held back */
 	paqm_fqs[0].gated = 1;
 	KUNIT_EXPECT_FALSE(test, paqm_drr_next(q, PAQM_MEDIA, paqm_is_held, &from, &next));
+}
+
+/* Three flows of a host that is equal to others have one turn together; one has nothing to send. */
+static void paqm_kunit_siblings(struct kunit *test)
+{
+	struct paqm_sched_data *q = paqm_round_of(test, 1514);
+	struct paqm_flowq *next;
+	struct list_head *from;
+	u32 turn, i, sent[3] = {};
+
+	q->hosts = kunit_kzalloc(test, sizeof(*q->hosts), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, q->hosts);
+	q->hosts->over[6].served = 3;
+	for (i = 0; i < 3; i++) {
+		paqm_queue_of(q, &paqm_fqs[i], 0, false);
+		paqm_fqs[i].part = i < 2;
+		paqm_fqs[i].host = i < 2 ? 7 : 0;
+	}
+	for (turn = 0; turn < 5000; turn++) {
+		KUNIT_ASSERT_TRUE(test, paqm_drr_next(q, PAQM_MEDIA, paqm_is_held, &from, &next));
+		next->deficit -= 1000;
+		sent[next - paqm_fqs]++;
+	}
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_GE(test, sent[i], 995U);
+		KUNIT_EXPECT_LE(test, sent[i], 1005U);
+	}
 }
 
 /* Round by round. */
@@ -125,6 +153,7 @@ static void paqm_kunit_rounds(struct kunit *test)
 
 static struct kunit_case paqm_rounds_cases[] = {
 	KUNIT_CASE(paqm_kunit_debt),
+	KUNIT_CASE(paqm_kunit_siblings),
 	KUNIT_CASE(paqm_kunit_rounds),
 	{}
 };
