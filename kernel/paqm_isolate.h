@@ -78,10 +78,13 @@ static inline bool paqm_newcomers_pass(const struct paqm_sched_data *q)
 	return READ_ONCE(q->credit_q16) < PAQM_CREDIT_LEAST_Q16 || READ_ONCE(q->rotating);
 }
 
-/* Queue of an elastic flow, by its hash: flows that meet in one share it. */
+/*
+ * Queue of an elastic flow, by its hash, whose lowest bit is set in all (PAQM_HASH_SET): flows that
+ * meet in one share it.
+ */
 static inline struct paqm_flowq *paqm_bulk_of(struct paqm_sched_data *q, u32 tag)
 {
-	return &q->flowq[PAQM_OVER_QUEUES + tag % PAQM_BULK_QUEUES];
+	return &q->flowq[PAQM_OVER_QUEUES + (tag >> 1) % PAQM_BULK_QUEUES];
 }
 
 /*

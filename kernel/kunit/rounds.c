@@ -6,6 +6,7 @@
 #include <kunit/test.h>
 #include <linux/prandom.h>
 #include "../paqm_drr.c"
+#include "../paqm_isolate.h"
 
 #define PAQM_ROUND_QUEUES 6
 
@@ -151,7 +152,23 @@ static void paqm_kunit_rounds(struct kunit *test)
 	}
 }
 
+/* Hashes of elastic flows use all queues that there are for these. */
+static void paqm_kunit_bulk(struct kunit *test)
+{
+	struct paqm_sched_data *q = paqm_round_of(test, 1514);
+	u32 queues = PAQM_OVER_QUEUES + PAQM_BULK_QUEUES, used = 0, n;
+
+	q->flowq = kunit_kcalloc(test, queues, sizeof(*q->flowq), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, q->flowq);
+	for (n = 0; n < PAQM_BULK_QUEUES; n++)
+		paqm_bulk_of(q, paqm_flow_tag((u64)n << 33 | PAQM_HASH_SET))->in = 1;
+	for (n = PAQM_OVER_QUEUES; n < queues; n++)
+		used += q->flowq[n].in;
+	KUNIT_EXPECT_EQ(test, used, PAQM_BULK_QUEUES);
+}
+
 static struct kunit_case paqm_rounds_cases[] = {
+	KUNIT_CASE(paqm_kunit_bulk),
 	KUNIT_CASE(paqm_kunit_debt),
 	KUNIT_CASE(paqm_kunit_siblings),
 	KUNIT_CASE(paqm_kunit_rounds),
