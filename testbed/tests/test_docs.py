@@ -118,8 +118,10 @@ def test_the_package_has_the_recipes_of_the_page() -> None:
     unit = shipped["paqm@.service"]
     assert f"```\n{unit[unit.index('[Unit]') :]}```" in page
     for name, line in (
-        ("ifupdown", r"up (.* paqm) "),
-        ("networkmanager-dispatcher", r"(exec .* paqm) "),
+        ("ifupdown", r"up (/sbin/tc .* paqm) "),
+        ("ifupdown", r"(up \[ .*key.*)"),
+        ("networkmanager-dispatcher", r"(/sbin/tc .* paqm) "),
+        ("networkmanager-dispatcher", r"(\[ .*key.*)"),
     ):
         command = re.search(line, shipped[name].replace('"$IFACE"', "$IFACE"))
         assert command is not None and command[1] in page
