@@ -73,7 +73,7 @@ SHOWN = "output alone; the commands it comes from are run"
 # The first line of a block, or a line of one.
 NOT_RUN = {
     "make build": INSTALLS,
-    "make deb": INSTALLS,
+    "sudo make deb": INSTALLS,
     "systemctl enable --now paqmd": "there is no service manager; `make test-packages` has one",
     "paqm-streamer call --listen --secret key": CAMERA,
     "paqm-streamer call 192.0.2.7 --secret key --record monday": CAMERA,
