@@ -16,7 +16,7 @@
 #	make bench-auto		slow: links whose rate varies, P-AQM beside CAKE (out/bench-auto)
 #	make trace		64 trace flows (or FLOWS=N) through one bottleneck (out/trace)
 #	make mixed		followers beside senders that do not listen (slow; FULL=1: the
-#				whole grid, a day: out/mixed)
+#				whole grid, a day on two cores: out/mixed)
 #	make regimes		followers over many capacities and round trips (slow; FULL=1: the
 #				whole grid, hours: out/regimes)
 #	make head-to-head	P-AQM beside the queues and senders of today (slow; FULL=1: three seeds:
@@ -62,11 +62,12 @@
 #	make tdc		cases of the qdisc in the kernel's tdc format
 #	make lint		formatters and static checks
 #	make lint-kernel	all static checks of the modules, 32 bit and big endian too (slow)
-#	make deb		Debian packages in out/deb
+#	make deb		Debian packages in out/deb (root the first time)
 #	make test-packages	slow, root: the packages on stock Debian 12 and 13 under QEMU
 #	make clean		removes build/ and out/
 #
-# KERNEL_SRC=DIR names a kernel source tree (>= 6.16) to build the lab kernel from.
+#	KERNEL_SRC=DIR		before any of them: build the lab's kernel from this clean source tree
+#				(6.16 or newer)
 
 BUILD ?= build
 SECONDS ?= 60

@@ -28,7 +28,7 @@ testbed/paqm-lab mixed --cases mix-2-1-tcp --seeds 1     # one case, with a tabl
 ```
 
 Each run counts until a newer one of the same case, queue and seed replaces it: the whole grid
-takes half a day and is run in parts. This file is made from `docs/results/mixed.json` by
+takes a day on two cores and is run in parts. This file is made from `docs/results/mixed.json` by
 `paqm-lab mixed --docs`; do not edit it.
 
 A run lasts 24 s, TCP comes at 10 s unless a table says otherwise, figures are from 4 s on (hosts
