@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """paqm-jitsi with the real paqmd, and a bridge that knows of the channel what jitsi-videobridge
 documents (doc/web-sockets.md, doc/allocation.md): what a router says is what it is told to assume.
-The bridge itself is in no package registry. Needs root.
+The bridge itself does not run here. Needs root.
 
 Usage: jitsi.py PAQMD PAQMCTL PAQM-JITSI
 """

@@ -5,8 +5,8 @@
  * leave as much free: no queue and no loss, whatever their round trips. Beside TCP in one queue
  * nothing remains for them.
  *
- * Written from knowledge of the papers, NOT READ AGAIN: law, constant and period. Start rate, the
- * half after eight round trips without counters, and TFRC where no router tells any are choices.
+ * Law, constant and period are the papers', not compared with them again. Start rate, the half
+ * after eight round trips without counters, and TFRC where no router tells any are choices.
  *
  * Its routers write byte counters and speeds into probes (PTP). They come here as capacity and load
  * of advice. P-AQM's message carries the load as utilisation (docs/protocol.md 2.2), but paqmd does

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * TEAR (I. Rhee, V. Ozdemir, Y. Yi, NCSU 2000): what TCP's window would be, by what arrives, and
- * its mean over epochs as the rate. A reconstruction with five of the original's states, since the
- * report was not at hand. It works where reports on each packet are (the authors': at the
+ * its mean over epochs as the rate. A reconstruction with five of the original's states, not
+ * compared with the report. It works where reports on each packet are (the authors': at the
  * receiver), so its little feedback, reports of a rate every few round trips, is not shown.
  *
  * Epochs are weighed as TFRC's loss intervals are. The fading of old ones when the present epoch

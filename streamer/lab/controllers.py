@@ -125,7 +125,7 @@ NOTES = {
     "cadpc": (
         "Welzl 2003: half of what is free, by byte counters of the routers; no loss, no queue, and "
         "nothing beside TCP in the same queue. Counters come straight from the bottleneck here: "
-        "where nothing tells them it is TFRC. Written from knowledge of the papers."
+        "where nothing tells them it is TFRC. Not compared with the papers again."
     ),
     "adivis": (
         "Antoniou and others 2007: a fuzzy controller on the shares of lost and of marked packets; "

@@ -307,8 +307,8 @@ CASES = (
         "A flow over several bottlenecks gets the share of the tightest and is not starved by "
         "flows over one of them.",
         lot(), (SHARE, JAIN, DELAY, LOSS),
-        notes="The RFC proposes the case as a further one; its capacities were not at hand: three "
-        "links of 2 Mbit/s here.",
+        notes="The RFC proposes the case as a further one; the capacities, three links of "
+        "2 Mbit/s, are ours.",
     ),
     Case(
         "C3.1", 8869, "3.1", "Cellular, network load that varies",

@@ -42,9 +42,8 @@ hold is in bold.
   unless a case says otherwise, half of it on the access link of the sender.
 * **Short TCP** flows fetch one file after the other, of {FILES[0] // 1000} to {FILES[1] // 1000} kB, with
   pauses of {IDLE_S} s on average (RFC 8868).
-* **Numbers of the RFCs** were not taken from their text, which was not at hand, but from that suite
-  for ns-3 by authors of both (`cisco/ns3-rmcat`), which follows their drafts, and from knowledge of
-  the RFCs: compare before you quote.
+* **Numbers** are those of that suite for ns-3 by authors of both RFCs (`cisco/ns3-rmcat`), which
+  follows their drafts; the RFCs' own may differ: compare before you quote.
 
 | figure | what |
 |---|---|

@@ -195,7 +195,7 @@ proxy_pass http://127.0.0.1:9091/colibri-ws/...          # nginx: instead of the
   rises by 8 % a second. A wish of the viewer himself for less counts.
 * Channels over SCTP, relayed media, and restarts of ICE while the channel stays are not followed.
 
-The bridge is in no package registry, so **it was not run**: `connectors/tests/jitsi.py` has the real paqmd and
+**It was not run with the bridge itself**: `connectors/tests/jitsi.py` has the real paqmd and
 a bridge that knows of the channel what jitsi-videobridge documents (`doc/web-sockets.md`, `doc/allocation.md`,
 `doc/rest-colibri2.md`, the members of its `ReceiverVideoConstraintsMessage`).
 
