@@ -188,7 +188,7 @@ def test_ecn(wire: Wire) -> None:
         host.sysctl(ipv4__tcp_ecn=1)
     for words in ("ecn", "noecn"):
         shaped(wire, f"mode red gentle {words}")
-        transfer(wire, wire.b, 90)
+        transfer(wire, wire.b, 90, 3)
         part = stats(wire).tcp
         check(f"{words}: marks", (part.ecn_mark > 5) == (words == "ecn"), part.ecn_mark)
         check(f"{words}: early drops", (part.drop_early > 5) == (words == "noecn"),
