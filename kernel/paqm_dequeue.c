@@ -36,6 +36,7 @@ static void paqm_drr_init(struct paqm_round *r)
 	INIT_LIST_HEAD(&r->fresh);
 	INIT_LIST_HEAD(&r->old);
 	codel_params_init(&r->codel);
+	codel_params_init(&r->codel_drops);
 	codel_stats_init(&r->stats);
 }
 
@@ -118,7 +119,7 @@ static __always_inline bool paqm_drr_calm(const struct paqm_round *r, struct paq
 {
 	codel_time_t waited;
 
-	if (unlikely(!fq->head || fq->codel.dropping))
+	if (unlikely(fq->codel.dropping))
 		return false;
 	waited = (codel_time_t)(now >> CODEL_SHIFT) - paqm_drr_time(fq->head);
 	if (waited >= READ_ONCE(r->codel.target))
@@ -162,7 +163,7 @@ static u32 paqm_over_age(const struct paqm_sched_data *q, const struct paqm_flow
 static bool paqm_over_spared(const struct paqm_sched_data *q, struct paqm_flowq *fq, u32 age,
 			     u64 now)
 {
-	if (!fq->head || (q->cfg.ecn && paqm_ecn(fq->head) != INET_ECN_NOT_ECT) ||
+	if ((q->cfg.ecn && paqm_ecn(fq->head) != INET_ECN_NOT_ECT) ||
 	    !paqm_ramp_spares(age, paqm_bucket_clock(now - paqm_skb_cb(fq->head)->enqueued)))
 		return false;
 	/* CoDel begins anew afterwards; it would drop at once all that it might have meanwhile */
@@ -184,10 +185,12 @@ static noinline struct sk_buff *paqm_drr_codel(struct Qdisc *sch, enum paqm_clas
 	struct paqm_drr_ctx ctx = { .sch = sch, .class = class, .fq = fq };
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	struct paqm_round *r = &q->drr[class];
+	struct codel_params *params = class == PAQM_MEDIA && fq->codel.dropping ?
+					      &r->codel_drops : &r->codel;
 	u32 marks = r->stats.ecn_mark;
 	struct sk_buff *skb;
 
-	skb = codel_dequeue(&ctx, &fq->backlog, &r->codel, &fq->codel, &r->stats, qdisc_pkt_len,
+	skb = codel_dequeue(&ctx, &fq->backlog, params, &fq->codel, &r->stats, qdisc_pkt_len,
 			    paqm_drr_time, paqm_drr_drop, paqm_drr_first);
 	if (ctx.drops) /* while @skb is still in our length */
 		qdisc_tree_reduce_backlog(sch, ctx.drops, ctx.bytes);
@@ -223,8 +226,11 @@ paqm_drr_take(struct Qdisc *sch, enum paqm_class class, u64 now,
 			return NULL;
 		if (class == PAQM_MEDIA)
 			age = paqm_over_age(q, fq, now);
-		if (fq->patient || likely(paqm_drr_calm(r, fq, now)) ||
-		    (class == PAQM_MEDIA && paqm_over_spared(q, fq, age, now)))
+		skb = NULL;
+		if (!fq->head) /* as codel_dequeue() does, without what it needs for that */
+			fq->codel.dropping = false;
+		else if (fq->patient || likely(paqm_drr_calm(r, fq, now)) ||
+			 (class == PAQM_MEDIA && paqm_over_spared(q, fq, age, now)))
 			skb = paqm_drr_pop(sch, class, fq);
 		else
 			skb = paqm_drr_codel(sch, class, fq);
@@ -318,12 +324,6 @@ static u32 paqm_common_share(const struct paqm_sched_data *q)
 	if (unlikely(q->parts_served))
 		others = paqm_over_parts(q);
 	return PAQM_Q16_ONE - (u32)min_t(u64, others, PAQM_OVER_MOST_Q16);
-}
-
-/* Is media next? Both classes hold packets. */
-static bool paqm_media_next(const struct paqm_sched_data *q)
-{
-	return !paqm_elastic_first(q) && paqm_sched_media_next(&q->sched);
 }
 
 /*

@@ -194,6 +194,8 @@ static void paqm_derive_drr(struct paqm_sched_data *q, u64 cu, u64 ct, u32 mtu)
 		WRITE_ONCE(q->drr[i].quantum, mtu);
 		WRITE_ONCE(q->drr[i].codel.mtu, mtu);
 		WRITE_ONCE(q->drr[i].codel.ecn, q->cfg.ecn);
+		WRITE_ONCE(q->drr[i].codel_drops.mtu, mtu);
+		WRITE_ONCE(q->drr[i].codel_drops.ecn, q->cfg.ecn);
 	}
 	WRITE_ONCE(u->l4s_floor_ns, max(PAQM_L4S_FLOOR_NS, paqm_packet_ns(mtu, fair)));
 	WRITE_ONCE(t->l4s_floor_ns, max(PAQM_L4S_FLOOR_NS, packet_ns));

@@ -189,6 +189,12 @@ static inline bool paqm_elastic_first(const struct paqm_sched_data *q)
 				      (q->queue[PAQM_ELASTIC].head && q->alone_ahead));
 }
 
+/* Is media next? Both classes hold packets. */
+static inline bool paqm_media_next(const struct paqm_sched_data *q)
+{
+	return !paqm_elastic_first(q) && paqm_sched_media_next(&q->sched);
+}
+
 /* Does the elastic class hold packets, in its list or in queues of its flows? */
 static inline bool paqm_elastic_waits(const struct paqm_sched_data *q)
 {

@@ -122,6 +122,7 @@ struct paqm_flowq {
  * @fresh: those that are to be served first, once
  * @old: the others
  * @codel: parameters of their AQM
+ * @codel_drops: those of a queue of media that drops already: what stands there is no picture
  * @stats: what it did
  * @busy: queues with packets
  * @served: those, and those that have been emptied in this round
@@ -138,6 +139,7 @@ struct paqm_round {
 	struct list_head fresh;
 	struct list_head old;
 	struct codel_params codel;
+	struct codel_params codel_drops; /* interval of 100 ms, codel_params_init() */
 	struct codel_stats stats;
 	u32 busy;
 	u32 served;

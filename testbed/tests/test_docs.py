@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import re
 import subprocess
 import sys
@@ -162,6 +163,14 @@ def test_a_page_has_its_table_as_it_was_run(which: str, page: str) -> None:
 
     table = make_results.beside(which)
     assert "\n".join(["", *table, ""]) in (cache.REPO / page).read_text()
+
+
+def test_all_seeds_are_of_one_state() -> None:
+    """The first of docs/results.md is the run of docs/results/demo.json."""
+    landed = json.loads((DOCS / "results" / "demo.json").read_text())
+    page = (DOCS / "results.md").read_text()
+    assert landed["seed"] == 1
+    assert landed["packet_log_sha256"]["paqm"] in page
 
 
 def test_one_version_everywhere() -> None:

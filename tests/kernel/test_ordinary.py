@@ -248,6 +248,27 @@ def test_streams_a_little_above_their_share(far: Wire, rate: float, least: int) 
     within("and of the best, points more", max(come) - min(come), 0, 2)
 
 
+@pytest.mark.parametrize("streams, rate, half_ms", ((8, 0.3e6, 320), (4, 0.7e6, 170)))
+def test_streams_far_above_a_slow_share(
+    wire: Wire, streams: int, rate: float, half_ms: int
+) -> None:
+    """They heed nothing; a picture of six packets may wait, but no queue stands as long."""
+    wire.queue("paqm bandwidth 1mbit")
+    ports = range(7000, 7000 + streams)
+    with Listener(wire.b, *ports) as heard, together(
+        *(wire.send("rtp", port=port, rate=rate, burst=6, seconds=26) for port in ports),
+    ):
+        sleep(12)
+        heard.forget()
+        heard.ways.clear()
+        sleep(12)
+    ways = sorted(way for _, way in heard.ways)
+    within("half of the packets wait at most so many us", ways[len(ways) // 2], 0, half_ms * 1000)
+    within("and all at most", ways[-1], 0, half_ms * 2000)
+    bits = sum(heard.came.values()) * 8000 / 13
+    within("the link is used, per cent", round(bits / 10_000), 90, 106)
+
+
 @pytest.mark.parametrize("rate, least", ((1.8e6, 95), (3e6, 70)))
 def test_a_stream_beside_modest_ones(wire: Wire, rate: float, least: int) -> None:
     """It heeds nothing, and has what six others leave, which is more than it is told: previews of
