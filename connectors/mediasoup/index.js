@@ -29,19 +29,31 @@ class Follower {
     this.entries = new Set(); // of all transports, followed or not at the moment
     this.flows = new Map(); // number of the flow -> entry
     this.wait = AGAIN_MS;
+    this.child = null;
     this.timer = setInterval(() => this.entries.forEach((entry) => this.set(entry)), TICK_MS);
     this.start();
   }
 
   start() {
-    const child = spawn(this.command, [], { env: this.env, stdio: ['pipe', 'pipe', 'inherit'] });
+    let child;
+    try {
+      child = spawn(this.command, [], { env: this.env, stdio: ['pipe', 'pipe', 'inherit'] });
+    } catch (err) {
+      this.end(null, err);
+      return;
+    }
+    if (!child.stdin) {
+      // a server out of descriptors: there are no pipes then, and 'error' comes later
+      child.on('error', (err) => this.end(null, err));
+      return;
+    }
     this.child = child;
     this.adding = []; // entries whose number is to come, in order
     child.on('error', (err) => this.end(child, err));
     child.on('exit', () => this.end(child, new Error(`${this.command} has ended`)));
     child.stdin.on('error', () => {}); // told by 'exit'
     createInterface({ input: child.stdout }).on('line', (line) => {
-      if (child === this.child) this.hear(JSON.parse(line));
+      if (child === this.child) this.take(child, line);
     });
     this.entries.forEach((entry) => this.register(entry));
   }
@@ -89,6 +101,22 @@ class Follower {
 
   say(...words) {
     this.child.stdin.write(`${words.join(' ')}\n`);
+  }
+
+  // What is no answer, as half a line of one that is killed, stands for one that nobody knows.
+  take(child, line) {
+    let answer = null;
+    try {
+      answer = JSON.parse(line);
+    } catch {
+      // told below
+    }
+    if (answer !== null && typeof answer === 'object') {
+      this.hear(answer);
+      return;
+    }
+    this.end(child, new Error(`${this.command} says ${line}`));
+    child.kill();
   }
 
   hear(line) {

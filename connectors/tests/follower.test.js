@@ -3,6 +3,7 @@
 'use strict';
 
 const assert = require('node:assert');
+const { spawnSync } = require('node:child_process');
 const { EventEmitter } = require('node:events');
 const fs = require('node:fs');
 const os = require('node:os');
@@ -121,4 +122,64 @@ test('not at once, if it does not work', async () => {
     mock.timers.tick(1);
     await until(() => errors.length === before + 1);
   }
+});
+
+test('what is no answer ends it, and it is started again', async () => {
+  const transport = await followed('udp');
+  for (const [i, line] of ['{"added": 1', 'null', '5', ''].entries()) {
+    const first = follower.child;
+    first.stdout.push(`${line}\n`);
+    await until(() => errors.length === i + 1);
+    assert.match(errors[i], /paqm-follow says/);
+    assert.strictEqual(follower.child, null);
+    mock.timers.tick(1000);
+    await until(() => follower.flows.size === 1 && transport.rate === LOW);
+  }
+});
+
+// A process of its own, as the limit is a process's.
+const NO_FILES = `
+const fs = require('node:fs');
+const { Transport, Follower, command, LOW } = require(process.argv[1]);
+const held = [];
+try {
+  for (;;) held.push(fs.openSync('/dev/null'));
+} catch {}
+const follower = new Follower({
+  command,
+  onError: (err) => {
+    console.log(err.code);
+    held.splice(0).forEach((fd) => fs.closeSync(fd));
+  },
+});
+const transport = new Transport('udp');
+follower.follow(transport, { ceiling: 2 * LOW });
+const ended = setInterval(() => {
+  if (transport.rate !== LOW) return;
+  clearInterval(ended);
+  follower.close();
+  console.log('followed');
+}, 10);
+`;
+
+test('the application outlives a lack of files', () => {
+  const shared = path.join(dir, 'shared.js');
+  fs.writeFileSync(
+    shared,
+    `const { EventEmitter } = require('node:events');
+${Transport}
+module.exports = {
+  Transport,
+  LOW: ${LOW},
+  command: ${JSON.stringify(path.join(dir, 'paqm-follow'))},
+  Follower: require(${JSON.stringify(path.resolve(__dirname, '../mediasoup'))}).Follower,
+};
+`,
+  );
+  const run = spawnSync('sh', ['-c', 'ulimit -n 64 && exec "$0" -e "$1" "$2"', process.execPath, NO_FILES, shared], {
+    encoding: 'utf8',
+    timeout: 20_000,
+  });
+  assert.strictEqual(run.stderr, '');
+  assert.strictEqual(run.stdout, 'EMFILE\nfollowed\n');
 });
