@@ -200,6 +200,13 @@ gboolean address_equal(GInetSocketAddress *a, GInetSocketAddress *b)
 				    g_inet_socket_address_get_address(b));
 }
 
+gboolean address_same_host(GSocketAddress *a, GSocketAddress *b)
+{
+	return G_IS_INET_SOCKET_ADDRESS(a) && G_IS_INET_SOCKET_ADDRESS(b) &&
+	       g_inet_address_equal(g_inet_socket_address_get_address(G_INET_SOCKET_ADDRESS(a)),
+				    g_inet_socket_address_get_address(G_INET_SOCKET_ADDRESS(b)));
+}
+
 /* Of the same family, or any of this host's addresses: a socket of IPv6 has those of IPv4, too. */
 gboolean address_reaches(GInetSocketAddress *from, GInetSocketAddress *to)
 {

@@ -46,6 +46,7 @@ GSocketAddress *address_with_port(GInetSocketAddress *addr, int add);
 GSocketAddress *address_to_port(GInetSocketAddress *addr, guint16 port);
 /* The same host and port. */
 gboolean address_equal(GInetSocketAddress *a, GInetSocketAddress *b);
+gboolean address_same_host(GSocketAddress *a, GSocketAddress *b);
 gboolean address_reaches(GInetSocketAddress *from, GInetSocketAddress *to);
 GInetSocketAddress *address_any(GSocketFamily family);
 char *address_host(GInetSocketAddress *addr);

@@ -168,18 +168,30 @@ static gboolean is_from_there(struct receiver *r, GSocketAddress *from)
 
 /*
  * Network thread. Probes are signed by nobody: from where the stream comes, or ahead of its first
- * packet.
+ * packet. Then the returns go to who was first, and others do not say how many.
  */
+static gboolean is_expected(struct receiver *r, GSocketAddress *from)
+{
+	gboolean is = is_from_there(r, from);
+
+	if (!is || !G_IS_INET_SOCKET_ADDRESS(from))
+		return is;
+	g_mutex_lock(&r->lock);
+	if (!r->peer)
+		r->peer = address_with_port(G_INET_SOCKET_ADDRESS(from), 1);
+	else if (!r->from)
+		is = address_same_host(r->peer, from);
+	g_mutex_unlock(&r->lock);
+	return is;
+}
+
+/* Network thread. */
 static void see_probe(struct receiver *r, GSocketAddress *from, const guint8 *p, gsize len)
 {
 	bool probe;
 
-	if (!is_from_there(r, from))
+	if (!is_expected(r, from))
 		return;
-	g_mutex_lock(&r->lock);
-	if (!r->peer && G_IS_INET_SOCKET_ADDRESS(from))
-		r->peer = address_with_port(G_INET_SOCKET_ADDRESS(from), 1);
-	g_mutex_unlock(&r->lock);
 	r->probes++;
 	if (returns_see(&r->returns, p, len, (guint64)monotonic_ns(), &probe))
 		return_rate(r);

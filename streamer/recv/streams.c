@@ -145,13 +145,6 @@ static gboolean equal(GSocketAddress *a, GSocketAddress *b)
 	return address_equal(G_INET_SOCKET_ADDRESS(a), G_INET_SOCKET_ADDRESS(b));
 }
 
-static gboolean same_host(GSocketAddress *a, GSocketAddress *b)
-{
-	return G_IS_INET_SOCKET_ADDRESS(a) && G_IS_INET_SOCKET_ADDRESS(b) &&
-	       g_inet_address_equal(g_inet_socket_address_get_address(G_INET_SOCKET_ADDRESS(a)),
-				    g_inet_socket_address_get_address(G_INET_SOCKET_ADDRESS(b)));
-}
-
 /**
  * let() - does what comes from @from belong to a stream that came from @owner?
  * @heard: when it last did, us
@@ -280,7 +273,7 @@ enum streams_whose streams_reported(struct streams *s, guint32 ssrc, GSocketAddr
 	if (st && !s->proof && !st->from) {
 		is = STREAMS_OTHER; /* where it is from is seen with its next packet */
 	} else if (st && !s->proof) {
-		if (same_host(st->from, from) &&
+		if (address_same_host(st->from, from) &&
 		    let(&st->reporter, st->reported, from, s->ticked, REPORTS_MS, &before)) {
 			st->reported = s->ticked;
 		} else {

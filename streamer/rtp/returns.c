@@ -55,9 +55,9 @@ bool returns_see(struct returns *r, const uint8_t *payload, size_t len, uint64_t
 	/* what is sent again has the field of then, and numbers of its own */
 	if (!at || (!*probe && (payload[1] & 0x7f) == RTX_PT))
 		return false;
-	/* another stream begins */
+	/* another stream begins; anybody can say so, and is not answered more often for it */
 	if (r->have && r->newest.field.nonce != paqm_get32(payload + at + PAQM_FIELD_NONCE))
-		*r = (struct returns){0};
+		*r = (struct returns){.said = r->said, .said_ns = r->said_ns};
 	if (*probe) {
 		kind = PAQM_RETURN_PROBE;
 		seq = paqm_get32(payload + 1 + PAQM_FIELD_LEN);

@@ -22,7 +22,7 @@ enum returns_form { RETURNS_APP, RETURNS_TMMBR, RETURNS_REMB };
  * struct returns - the receiving side
  * @have: @newest is valid
  * @newest: newest field seen
- * @said: rate that was returned last, bit/s
+ * @said: rate that was returned last, bit/s, of whatever stream
  * @said_ns: and when
  * @again: what routers said in supplements before that is not to be returned again
  */

@@ -141,6 +141,42 @@ def unplayable(program: str, tmp: Path) -> None:
             check(said.count("packets of SSRC") == 1, f"unplayable {there} {here}: {said}")
 
 
+def probing(program: str, tmp: Path) -> None:
+    """Before a stream probes of one host are answered, once in 20 ms at most; others' are not."""
+    port, own = free_port(), free_port()
+    receiver = receive(program, f"127.0.0.1:{port}", tmp / "pr")
+    with ended(receiver), contextlib.ExitStack() as sockets:
+        first, other, rtcp = (
+            sockets.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            for _ in range(3)
+        )
+        first.bind(("127.0.0.1", own))
+        other.bind(("127.0.0.2", 0))
+        rtcp.bind(("127.0.0.1", own + 1))
+        rtcp.settimeout(0.5)
+
+        def returned(by: socket.socket, nonces: range) -> list[int]:
+            for nonce in nonces:
+                field = b"PAQ1" + struct.pack("!fHBI", 1e6, 5, 13, nonce)
+                by.sendto(b"\x0f" + field + struct.pack("!I", 1), ("127.0.0.1", port))
+            found = []
+            with contextlib.suppress(TimeoutError):
+                while True:
+                    report = rtcp.recv(2048)
+                    at = report.find(b"PAQM")
+                    if at >= 0:
+                        found.append(int.from_bytes(report[at + 12 : at + 16], "big"))
+            return found
+
+        found = returned(first, range(1, 301))
+        check(found[:1] == [1] and len(found) < 30, f"probing: {len(found)} returns: {found}")
+        found = returned(other, range(1001, 1003))
+        check(not found, f"probing: returns for another host: {found}")
+        found = returned(first, range(2001, 2002))
+        check(found == [2001], f"probing: returns at the end: {found}")
+        receiver.end(signal.SIGINT)
+
+
 def vanishing(program: str, tmp: Path) -> None:
     """A receiver that is there no more: the sender goes on, slower, and ends well."""
     to, sent, came = f"127.0.0.1:{free_port()}", tmp / "vs", tmp / "vr"

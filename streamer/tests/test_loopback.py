@@ -69,6 +69,7 @@ def main(program: str) -> None:
         moves.paused(program, Path(name))
         repair(program, Path(name))
         others.unplayable(program, Path(name))
+        others.probing(program, Path(name))
         others.vanishing(program, Path(name))
         others.strangers(program, Path(name))
         others.many(program, Path(name))

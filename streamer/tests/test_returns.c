@@ -74,6 +74,21 @@ TEST(test_see)
 	CHECK_EQ(is, true); /* for no decoder either */
 }
 
+/* Streams that begin one after the other are no reason to return more. */
+TEST(test_see_others)
+{
+	uint8_t p[PAQM_INBAND_MAX];
+	struct returns r = {0};
+	uint32_t nonce;
+	int returned = 0;
+	bool is;
+
+	for (nonce = 1; nonce <= 1000; nonce++)
+		returned += returns_see(&r, p, probe(p, 1, 1000 * nonce, nonce), nonce * MS, &is);
+	CHECK_EQ(returned, 50);
+	CHECK_EQ(r.newest.field.nonce, 1000);
+}
+
 /* What is sent again carries the fields of then, and numbers of its own. */
 TEST(test_see_again)
 {
