@@ -332,3 +332,8 @@ gint64 monotonic_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
 }
+
+gint64 boottime_ns(void)
+{
+	return clock_ns(CLOCK_BOOTTIME);
+}

@@ -60,6 +60,7 @@ FILE *open_log(const char *dir, const char *name, const char *header, GError **e
 gboolean close_log(FILE *f, const char *name);
 gint64 realtime_ns(void);
 gint64 monotonic_ns(void);
+gint64 boottime_ns(void); /* with suspends */
 GQuark usage_quark(void);
 
 #define USAGE_ERROR usage_quark()

@@ -219,6 +219,7 @@ void outgoing_move(struct outgoing *o)
 	rate_moved(o->rate);
 	g_clear_pointer(&o->advice, advice_free);
 	o->daemon = (struct ctl_advice){0};
+	returned_move(&o->returned, o->probe_seq);
 	follow_advise(o);
 	follow_register(o);
 }
@@ -244,7 +245,7 @@ void outgoing_tick(struct outgoing *o)
 		carried_probe(o);
 	g_object_get(o->pacer, "wire-bytes", &bytes, NULL);
 	rate_sent(o->rate, bytes);
-	if (o->advised && !returned_rate(&o->returned, (guint64)monotonic_ns()))
+	if (o->advised && !returned_rate(&o->returned, (guint64)boottime_ns()))
 		follow_advise(o);
 	rate_tick(o->rate);
 	follow_format(o);

@@ -28,7 +28,7 @@ static gboolean on_returned(gpointer data)
 
 	o->returned.used = o->granted;
 	o->returned.rtt_us = o->rate ? (guint64)(1e6 * rate_trip(o->rate)) : 0;
-	rate = returned_take(&o->returned, bytes, len, (guint64)monotonic_ns());
+	rate = returned_take(&o->returned, bytes, len, (guint64)boottime_ns());
 
 	if (rate && o->rate) {
 		follow_advise(o);
@@ -78,7 +78,7 @@ static guint32 binary32(guint64 bps)
  */
 static gboolean supplement(struct outgoing *o, struct paqm_more *more)
 {
-	guint64 now = (guint64)monotonic_ns();
+	guint64 now = (guint64)boottime_ns();
 	double trip = o->rate ? rate_trip(o->rate) : 0;
 
 	if (o->fields++ % MORE_ONE_IN && !returned_asked(&o->returned, now))

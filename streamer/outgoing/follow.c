@@ -80,7 +80,7 @@ void follow_advise(struct outgoing *o)
 {
 	struct ctl_advice a = o->daemon;
 
-	o->advised = MIN(returned_rate(&o->returned, (guint64)monotonic_ns()), o->rate_max);
+	o->advised = MIN(returned_rate(&o->returned, (guint64)boottime_ns()), o->rate_max);
 	if (o->advised && (a.rate <= 0 || (double)o->advised < a.rate))
 		a = (struct ctl_advice){.rate = (double)o->advised,
 					.value = 1, /* hold: only the absolute rate is known */

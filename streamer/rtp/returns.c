@@ -166,6 +166,7 @@ uint64_t returned_take(struct returned *s, const uint8_t *data, size_t len, uint
 
 	if (len > UINT32_MAX || paqm_return_decode(data, (uint32_t)len, &r) ||
 	    r.field.nonce != s->nonce ||
+	    (r.kind == PAQM_RETURN_PROBE && !paqm_seq_newer(r.seq, s->moved)) ||
 	    /* a receiver that is started again counts cycles anew */
 	    (held && !newer(&s->newest, r.seq, r.kind))) {
 		s->refused++;
@@ -186,6 +187,11 @@ uint64_t returned_take(struct returned *s, const uint8_t *data, size_t len, uint
 					    EXPIRY_MIN_NS, EXPIRY_MAX_NS);
 	s->believed++;
 	return s->rate;
+}
+
+void returned_move(struct returned *s, uint32_t probe)
+{
+	*s = (struct returned){.nonce = s->nonce, .moved = probe};
 }
 
 uint64_t returned_rate(const struct returned *s, uint64_t now_ns)

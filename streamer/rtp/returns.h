@@ -2,7 +2,8 @@
 /*
  * What a receiver returns of the rates that travel with the media (docs/protocol.md,
  * section 4a), and what a sender makes of it. Bytes in, bytes out; the caller brings the
- * time, in nanoseconds of any monotonic clock.
+ * time, in nanoseconds of any monotonic clock; the sender one that goes on in a suspend, which
+ * no advice outlives.
  */
 #ifndef PAQM_RETURNS_H
 #define PAQM_RETURNS_H
@@ -73,6 +74,7 @@ size_t returns_app(uint8_t *p, const struct paqm_return *r, uint32_t ssrc);
 /**
  * struct returned - the sending side
  * @nonce: what our fields carry
+ * @moved: the last probe before the path changed; 0: it did not
  * @have: something has been returned; @newest is valid
  * @newest: newest return
  * @until_ns: when it expires
@@ -88,6 +90,7 @@ size_t returns_app(uint8_t *p, const struct paqm_return *r, uint32_t ssrc);
  */
 struct returned {
 	uint32_t nonce;
+	uint32_t moved;
 	bool have;
 	struct paqm_return newest;
 	uint64_t until_ns;
@@ -105,6 +108,11 @@ struct returned {
  * Return: the rate that it allows, bit/s; 0 if it is refused or no router has spoken.
  */
 uint64_t returned_take(struct returned *s, const uint8_t *data, size_t len, uint64_t now_ns);
+
+/* The path is another: what came back of the one before counts no more, nor do its probes up to
+ * this one, whose returns are on their way.
+ */
+void returned_move(struct returned *s, uint32_t probe);
 
 /* The rate that is in force now, 0 if none is. */
 uint64_t returned_rate(const struct returned *s, uint64_t now_ns);

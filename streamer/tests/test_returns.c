@@ -255,6 +255,30 @@ TEST(test_take_again)
 	CHECK_EQ(take(&s, 0x200, 600000, 0, 4100), 0);
 }
 
+/* Another path: the rate of the one before ends, and what still comes of its probes is too old. */
+TEST(test_moved)
+{
+	struct paqm_return ret = {.field = {.rate = paqm_f32_encode(625000, 0),
+					    .nonce = 7,
+					    .router = 5,
+					    .period = 250},
+				  .kind = PAQM_RETURN_PROBE,
+				  .seq = 10};
+	struct returned s = {.nonce = 7};
+	uint8_t p[PAQM_APP_LEN];
+
+	paqm_return_encode(p, 1, &ret);
+	CHECK_EQ(returned_take(&s, p + 12, 16, 0), 625000);
+	returned_move(&s, 12);
+	CHECK_EQ(returned_rate(&s, 0), 0);
+	for (ret.seq = 11; ret.seq <= 13; ret.seq++) {
+		paqm_return_encode(p, 1, &ret);
+		CHECK_EQ(returned_take(&s, p + 12, 16, 100 * MS), ret.seq > 12 ? 625000 : 0);
+	}
+	CHECK_EQ(s.refused, 2);
+	CHECK_EQ(returned_rate(&s, 100 * MS), 625000);
+}
+
 /* A rate that a law searches for: the sender's vectors of ACP, and what there is no time for. */
 TEST(test_follow)
 {
