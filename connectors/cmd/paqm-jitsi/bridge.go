@@ -30,11 +30,14 @@ const (
 	tick       = time.Second
 	pairsMax   = 4                // of one endpoint: a check may come from each of its interfaces
 	pairKept   = 40 * time.Second // without a check; consent asks for one in 30 s (RFC 7675)
-	tries      = 100              // checks of unknown names that are tried in a second
-	namesMax   = 10_000
+	tries      = 100              // checks of unknown viewers that are tried in a second
+	passedTold = time.Minute      // between two lines about those that are not
 )
 
-// pair is a way to an endpoint.
+// way is where an endpoint's packets go: from here, to there.
+type way [2]netip.AddrPort
+
+// pair is a way that is followed.
 type pair struct {
 	number uint64 // of the client
 	seen   time.Time
@@ -45,8 +48,9 @@ type pair struct {
 type endpoint struct {
 	name     string
 	password string
+	username string // in its checks; "": there was none yet
 	bridge   *websocket.Conn
-	pairs    map[[2]netip.AddrPort]*pair // from here to there
+	pairs    map[way]*pair
 	rate     rate
 	news     chan float64 // what the bridge is to assume and has not been told
 	saying   sync.Mutex
@@ -65,8 +69,12 @@ type connector struct {
 	mu        sync.Mutex
 	ceiling   uint64
 	endpoints map[*endpoint]bool
-	names     map[name]*endpoint // nil: nobody's, as far as was tried in this second
-	tried     int                // in this second
+	ways      map[way]*endpoint
+	names     map[string]*endpoint // by the name in its first check
+	nobodys   map[name]bool        // as far as was tried in this second
+	tried     int                  // in this second
+	passed    int                  // over, since that was told last
+	told      time.Time
 }
 
 // ServeHTTP joins a viewer to the bridge.
@@ -103,7 +111,7 @@ func (c *connector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer bridge.Close()
 	e := &endpoint{
 		name: strings.TrimPrefix(r.URL.Path, channel), password: r.URL.Query().Get("pwd"), bridge: bridge,
-		pairs: map[[2]netip.AddrPort]*pair{}, rate: rate{ceiling: float64(c.ceiling)},
+		pairs: map[way]*pair{}, rate: rate{ceiling: float64(c.ceiling)},
 		news: make(chan float64, 1),
 	}
 	server := websocket.Server{
@@ -113,12 +121,16 @@ func (c *connector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	server.ServeHTTP(w, r)
 }
 
+func (c *connector) enter(e *endpoint) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.endpoints[e] = true
+	clear(c.nobodys) // they may be this one's
+}
+
 // join passes messages on until either side has gone.
 func (c *connector) join(e *endpoint, viewer *websocket.Conn) {
-	c.mu.Lock()
-	c.endpoints[e] = true
-	c.names = map[name]*endpoint{} // those that were nobody's may be this one's
-	c.mu.Unlock()
+	c.enter(e)
 	defer c.forget(e)
 	done := make(chan struct{}, 2)
 	go func() {
@@ -203,38 +215,49 @@ func (c *connector) forget(e *endpoint) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.endpoints, e)
-	for who, of := range c.names {
-		if of == e {
-			delete(c.names, who)
+	if c.names[e.username] == e {
+		delete(c.names, e.username)
+	}
+	for to := range e.pairs {
+		c.drop(e, to)
+	}
+}
+
+// whose finds who has signed a check. Known ways and names come first, outside of the tries: anybody can
+// send checks of nobody, and must not take advice from viewers who have some.
+func (c *connector) whose(k check) *endpoint {
+	for _, e := range []*endpoint{c.ways[way{k.to, k.from}], c.names[k.username]} {
+		if e != nil && k.by(e.password) {
+			return e
 		}
 	}
-	for _, p := range e.pairs {
-		_ = c.client.Remove(p.number)
+	who := name{k.username, k.from}
+	if c.nobodys[who] {
+		return nil
 	}
+	if c.tried++; c.tried > tries {
+		c.passed++
+		return nil
+	}
+	for e := range c.endpoints {
+		if k.by(e.password) {
+			return e
+		}
+	}
+	c.nobodys[who] = true
+	return nil
 }
 
 // onCheck learns the way to an endpoint from one of its checks.
 func (c *connector) onCheck(k check) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	who := name{k.username, k.from}
-	e, known := c.names[who]
-	if !known {
-		if c.tried++; c.tried > tries || len(c.names) > namesMax {
-			return
-		}
-		for one := range c.endpoints {
-			if k.by(one.password) {
-				e = one
-			}
-		}
-		c.names[who] = e
-	}
-	if e == nil || known && !k.by(e.password) {
+	e := c.whose(k)
+	if e == nil {
 		return
 	}
-	way := [2]netip.AddrPort{k.to, k.from}
-	if p := e.pairs[way]; p != nil {
+	to := way{k.to, k.from}
+	if p := e.pairs[to]; p != nil {
 		p.seen = time.Now()
 		return
 	}
@@ -243,10 +266,24 @@ func (c *connector) onCheck(k check) {
 	}
 	number, err := c.client.Add(client.Flow{Source: k.to, Destination: k.from, CeilingBPS: client.RateMax})
 	if err != nil {
-		log.Printf("paqm-jitsi: %s, %v: %v", e.name, way, err)
+		log.Printf("paqm-jitsi: %s, %v: %v", e.name, to, err)
 		return
 	}
-	e.pairs[way] = &pair{number: number, seen: time.Now()}
+	e.pairs[to] = &pair{number: number, seen: time.Now()}
+	c.ways[to] = e
+	if e.username == "" && c.names[k.username] == nil {
+		e.username = k.username
+		c.names[k.username] = e
+	}
+}
+
+// drop gives a way up. The lock is held.
+func (c *connector) drop(e *endpoint, to way) {
+	_ = c.client.Remove(e.pairs[to].number)
+	delete(e.pairs, to)
+	if c.ways[to] == e {
+		delete(c.ways, to)
+	}
 }
 
 func (c *connector) onAdvice(a client.Advice) {
@@ -309,16 +346,16 @@ func (c *connector) look(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tried = 0
-	for who, of := range c.names {
-		if of == nil {
-			delete(c.names, who)
-		}
+	clear(c.nobodys)
+	if c.passed > 0 && now.Sub(c.told) >= passedTold {
+		log.Printf("paqm-jitsi: %d checks of unknown viewers were not looked at, above %d a second",
+			c.passed, tries)
+		c.passed, c.told = 0, now
 	}
 	for e := range c.endpoints {
-		for way, p := range e.pairs {
+		for to, p := range e.pairs {
 			if now.Sub(p.seen) > pairKept {
-				_ = c.client.Remove(p.number)
-				delete(e.pairs, way)
+				c.drop(e, to)
 			}
 		}
 		c.tell(e, now)

@@ -3,13 +3,21 @@
 package main
 
 import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha1"
+	"fmt"
+	"log"
 	"net/http/httptest"
 	"net/netip"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/net/websocket"
+
+	"paqm.example/client"
 )
 
 // opened is an endpoint with advice, and its bridge.
@@ -23,7 +31,7 @@ func opened(t *testing.T, bridge websocket.Handler) *endpoint {
 	t.Cleanup(func() { conn.Close() })
 	return &endpoint{
 		bridge: conn, rate: rate{ceiling: 20e6}, news: make(chan float64, 1),
-		pairs: map[[2]netip.AddrPort]*pair{{}: {bps: 1_050_000, seen: time.Now()}},
+		pairs: map[way]*pair{{}: {bps: 1_050_000, seen: time.Now()}},
 	}
 }
 
@@ -43,7 +51,7 @@ func TestStuckBridge(t *testing.T) {
 			heard <- text
 		}
 	})
-	c := &connector{endpoints: map[*endpoint]bool{stuck: true, well: true}, names: map[name]*endpoint{}}
+	c := &connector{endpoints: map[*endpoint]bool{stuck: true, well: true}}
 	given, begun := make(chan struct{}), make(chan struct{})
 	go func() {
 		close(begun)
@@ -113,5 +121,85 @@ func TestNewestIsTold(t *testing.T) {
 	e.bridge.Close()
 	if text := <-last; text != message(own) {
 		t.Error(text)
+	}
+}
+
+// signed is a check as who knows the password sends it.
+func signed(username, password, from string) check {
+	sum := hmac.New(sha1.New, []byte(password))
+	return check{
+		from: netip.MustParseAddrPort(from), to: netip.MustParseAddrPort("192.0.2.1:10000"),
+		username: username, sum: sum.Sum(nil),
+	}
+}
+
+// Checks that nobody has signed, and who joins meanwhile, take no advice from who has some.
+func TestAFloodOfChecks(t *testing.T) {
+	var said bytes.Buffer
+	before := log.Writer()
+	log.SetOutput(&said)
+	t.Cleanup(func() { log.SetOutput(before) })
+	paqmd, err := client.Open(filepath.Join(t.TempDir(), "none"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer paqmd.Close()
+	c := &connector{
+		client: paqmd, endpoints: map[*endpoint]bool{}, ways: map[way]*endpoint{},
+		names: map[string]*endpoint{}, nobodys: map[name]bool{},
+	}
+	one := func(password string) *endpoint {
+		e := &endpoint{password: password, pairs: map[way]*pair{}, news: make(chan float64, 1)}
+		c.enter(e)
+		return e
+	}
+	flood := func() {
+		for n := range 2 * tries {
+			c.onCheck(signed(fmt.Sprint("nobody", n), "guess", "198.51.100.9:9"))
+		}
+	}
+	first := one("secret")
+	c.onCheck(signed("b:one", "secret", "198.51.100.1:1"))
+	if len(first.pairs) != 1 {
+		t.Fatal("a viewer is not learned")
+	}
+	for _, p := range first.pairs {
+		p.seen = time.Time{}
+	}
+	flood()
+	second := one("another")
+	c.onCheck(signed("b:one", "secret", "198.51.100.1:1"))
+	for _, p := range first.pairs {
+		if p.seen.IsZero() {
+			t.Error("the check of a known viewer is passed over")
+		}
+	}
+	c.onCheck(signed("b:one", "secret", "198.51.100.2:2"))
+	if len(first.pairs) != 2 {
+		t.Error("a known viewer's new address is passed over")
+	}
+	c.onCheck(signed("b:one", "guess", "198.51.100.1:1"))
+	c.onCheck(signed("b:two", "another", "198.51.100.3:3"))
+	if len(second.pairs) != 0 {
+		t.Error("more is tried than may be")
+	}
+	now := time.Now()
+	delete(c.endpoints, first) // with no bridge to tell
+	delete(c.endpoints, second)
+	c.look(now)
+	c.look(now.Add(time.Second))
+	if want := fmt.Sprintf("%d checks", tries+3); strings.Count(said.String(), "checks") != 1 ||
+		!strings.Contains(said.String(), want) {
+		t.Errorf("%q, expected %s", said.String(), want)
+	}
+	c.endpoints[second] = true
+	c.onCheck(signed("b:two", "another", "198.51.100.3:3"))
+	if len(second.pairs) != 1 {
+		t.Error("in the next second, too")
+	}
+	c.forget(first)
+	c.forget(second)
+	if len(c.ways) != 0 || len(c.names) != 0 {
+		t.Error("something is left", c.ways, c.names)
 	}
 }

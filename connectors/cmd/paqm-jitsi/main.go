@@ -58,7 +58,8 @@ func start() error {
 	}
 	c := &connector{
 		bridge: to, client: paqmd, ceiling: *ceiling,
-		endpoints: map[*endpoint]bool{}, names: map[name]*endpoint{},
+		endpoints: map[*endpoint]bool{}, ways: map[way]*endpoint{}, names: map[string]*endpoint{},
+		nobodys: map[name]bool{},
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends.Signals()...)
 	defer stop()
