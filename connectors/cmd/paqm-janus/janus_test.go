@@ -10,6 +10,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -86,7 +87,7 @@ func TestPairBehindNAT(t *testing.T) {
 
 func TestTheLeastDecides(t *testing.T) {
 	now := time.Now()
-	c := &connector{ceiling: 2e6, start: 2e6, granted: 2e6, viewers: map[string]*viewer{
+	c := &connector{ceiling: 2e6, floor: 2e5, start: 2e6, granted: 2e6, viewers: map[string]*viewer{
 		"a": {streams: 1}, "b": {bps: 1_050_000, streams: 2}, "c": {bps: 1_050_000, streams: 1},
 	}}
 	if got := c.grant(now); got < 499e3 || got > 501e3 {
@@ -97,8 +98,12 @@ func TestTheLeastDecides(t *testing.T) {
 		t.Error("without viewers it is not the ceiling")
 	}
 	c.viewers = map[string]*viewer{"a": {bps: 1, streams: 1}}
-	if c.grant(now) != leastBPS {
-		t.Error("no picture at all")
+	if c.grant(now) != 2e5 {
+		t.Error("one viewer takes the picture from all")
+	}
+	at := netip.MustParseAddrPort("192.0.2.1:4000")
+	if f := c.flow(at, at); f.FloorBPS != 210_000 || f.CeilingBPS != client.RateMax {
+		t.Error("paqmd is told another floor: ", f)
 	}
 }
 

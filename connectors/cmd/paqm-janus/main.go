@@ -4,7 +4,8 @@
 // its viewers allow: a room has one picture of each publisher for all viewers, so the viewer who is
 // allowed least decides. Janus tells publishers by REMB, as with the room's own bitrate.
 //
-//	paqm-janus --room 1234 --admin-secret S [--api-secret S] [--ceiling 2000000] [--start 300000]
+//	paqm-janus --room 1234 --admin-secret S [--api-secret S] [--ceiling 2000000] [--floor 150000]
+//	           [--start 300000]
 //
 // Who is there, and by which addresses, is asked of the Admin API (handle_info); the rate is set by
 // the plugin's request `configure` in the publishers' own names. Without advice it is the ceiling, and so
@@ -32,6 +33,7 @@ const (
 	editAt   = 50 * time.Millisecond // after advice: that for other viewers comes with it
 	headers  = 1.05                  // of the rate at the IP level to that of payload, packets of 1200 bytes
 	leastBPS = 64_000                // Janus takes less for a whole room as "no picture"
+	floorBPS = 150_000               // a small picture
 	leaving  = 3 * time.Second       // for the last word to publishers
 	failures = 60                    // looks that fail in a row between two lines about them
 	changed  = 0.02                  // part by which a rate must differ to be set
@@ -60,6 +62,7 @@ type connector struct {
 	janus   *janus
 	client  *client.Client
 	ceiling uint64
+	floor   uint64             // no viewer, nor who speaks in his router's name, lowers all to less
 	start   uint64             // before routers have spoken
 	granted float64            // what each publisher may send now
 	viewers map[string]*viewer // by handle
@@ -93,7 +96,7 @@ func (c *connector) grant(now time.Time) float64 {
 	case fresh:
 		rate = min(rate, c.granted)
 	}
-	c.granted = max(rate, leastBPS)
+	c.granted = max(rate, float64(c.floor))
 	return c.granted
 }
 
@@ -195,6 +198,14 @@ func (c *connector) take(there *people) {
 	}
 }
 
+// flow is what paqmd is told; a rate below the floor is none that anybody would follow.
+func (c *connector) flow(local, remote netip.AddrPort) client.Flow {
+	return client.Flow{
+		Source: local, Destination: remote, CeilingBPS: client.RateMax,
+		FloorBPS: min(uint64(headers*float64(c.floor)), client.RateMax),
+	}
+}
+
 // add registers the flow of a pair of candidates as Janus prints it.
 func (c *connector) add(pair string) (uint64, error) {
 	local, remote, err := parsePair(pair)
@@ -204,9 +215,7 @@ func (c *connector) add(pair string) (uint64, error) {
 	if !local.Addr().IsValid() {
 		local = netip.AddrPortFrom(own(local.Port(), remote.Addr()), local.Port())
 	}
-	number, err := c.client.Add(client.Flow{
-		Source: local, Destination: remote, CeilingBPS: client.RateMax,
-	})
+	number, err := c.client.Add(c.flow(local, remote))
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", pair, err)
 	}
@@ -282,6 +291,7 @@ func start() error {
 	room := flag.String("room", "", "number of the room, or its name with string_ids")
 	secret := flag.String("api-secret", os.Getenv("JANUS_API_SECRET"), "of the Janus API, if it has one")
 	ceiling := flag.Uint64("ceiling", 2_000_000, "of a publisher without advice, bit/s")
+	floor := flag.Uint64("floor", 0, "of a publisher, bit/s (150000; at most --start)")
 	start := flag.Uint64("start", 0, "of a publisher until a router has spoken about a viewer, bit/s (the ceiling)")
 	socket := flag.String("paqmd", "", "paqmd's socket")
 	flag.Parse()
@@ -297,6 +307,12 @@ func start() error {
 	if *start < leastBPS || *start > *ceiling {
 		return fmt.Errorf("--start %d: expected %d to %d", *start, leastBPS, *ceiling)
 	}
+	if *floor == 0 {
+		*floor = min(floorBPS, *start)
+	}
+	if *floor < leastBPS || *floor > *start {
+		return fmt.Errorf("--floor %d: expected %d to %d", *floor, leastBPS, *start)
+	}
 	paqmd, err := client.Open(*socket)
 	if err != nil {
 		return err
@@ -308,7 +324,8 @@ func start() error {
 		janus: &janus{
 			api: *api, admin: *admin, adminSecret: *adminSecret, secret: *secret, room: *room,
 		},
-		client: paqmd, ceiling: *ceiling, start: *start, granted: float64(*start), viewers: map[string]*viewer{},
+		client: paqmd, ceiling: *ceiling, floor: *floor, start: *start, granted: float64(*start),
+		viewers: map[string]*viewer{},
 	}
 	return c.run(ctx, paqmd.Stream(ctx))
 }
