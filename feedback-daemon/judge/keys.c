@@ -163,6 +163,8 @@ static bool proves(const struct key *k, const struct paqm_msg *m, const struct a
 
 	if (m->version == 1)
 		return !k->host && paqm_tag_equal(paqm_siphash24(k->bytes, bytes, n), m->tag);
+	if (!k->host && !to)
+		return false;
 	if (k->host)
 		memcpy(own, k->bytes, sizeof(own));
 	else

@@ -64,10 +64,11 @@ const char *keys_parse(const char *text, size_t len, struct keyring *ring, unsig
  * @ring: the keys
  * @m: the message, as it was decoded
  * @q: what it quotes
- * @to: address that it came to
+ * @to: address that it came to; NULL: none that the quoted flow sends from
  *
  * A router's key proves what is tagged with the key that is derived from it for @to, and messages
- * of version 1, which are tagged with itself.
+ * of version 1, which are tagged with itself. This host's own key proves wherever @to is: a NAT may
+ * have put another address there.
  */
 enum keys_verdict keys_check(const struct keyring *ring, const struct paqm_msg *m,
 			     const struct paqm_quote *q, const struct addr *to);

@@ -87,6 +87,31 @@ static bool ring_room(const struct engine *e, const struct flow *f)
 			 e->digests - e->used * RING_MIN, ENGINE_SPARE);
 }
 
+bool media_left_from(const struct engine *e, const struct flow *f, const struct addr *addr,
+		     uint64_t now_ns)
+{
+	uint32_t i;
+
+	for (i = 0; i < FLOW_SOURCES; i++) {
+		const struct sent_from *s = &f->sent_from[i];
+
+		if (s->ns && addr_equal(&s->addr, addr))
+			return now_ns <= s->ns + e->params.digest_life_ns;
+	}
+	return false;
+}
+
+static void keep_source(struct flow *f, const struct addr *addr, uint64_t now_ns)
+{
+	struct sent_from *s = f->sent_from;
+	uint32_t i;
+
+	for (i = 0; i < FLOW_SOURCES && !addr_equal(&s->addr, addr); i++)
+		if (f->sent_from[i].ns < s->ns || addr_equal(&f->sent_from[i].addr, addr))
+			s = &f->sent_from[i];
+	*s = (struct sent_from){.addr = *addr, .ns = now_ns};
+}
+
 /* Messages that were waiting for this packet are due. */
 static void prove_early(struct engine *e, uint64_t digest)
 {
@@ -166,6 +191,7 @@ void engine_media(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64_t
 	room = ring_room(e, f);
 	f->ring.max = room ? RING_CAP : cap;
 	ring_put(&f->ring, d, now_ns, e->params.digest_life_ns);
+	keep_source(f, &m.key.saddr, now_ns);
 	prove_early(e, d);
 	flow_account(e, f, cap, now_ns);
 	if (f->ring.early != early)

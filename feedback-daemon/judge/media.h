@@ -12,6 +12,10 @@ void engine_media(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64_t
 bool media_digest(const struct engine *e, const struct flow *f, const uint8_t *payload,
 		  uint32_t len, uint64_t *result);
 
+/* Has the flow sent from @addr within the life of a digest? */
+bool media_left_from(const struct engine *e, const struct flow *f, const struct addr *addr,
+		     uint64_t now_ns);
+
 /* Is the payload of the flow's RTP stream, if it has named one? */
 bool media_ssrc_agrees(const struct flow *f, const uint8_t *payload, uint32_t len);
 

@@ -109,10 +109,14 @@ static enum refuse check_order(const struct flow *f, const struct paqm_msg *m)
 	return REFUSE_ROUTERS_FULL;
 }
 
-/* Check (e) */
-static enum refuse check_tag(const struct engine *e, struct paqm_msg *m, const struct paqm_quote *q,
-			     const struct addr *to)
+/* Check (e). Whom a message came to, @to, is what its author says: the packets of this flow say
+ * whether that is this host. Else the key of another host would be derived, and prove.
+ */
+static enum refuse check_tag(const struct engine *e, const struct flow *f, struct paqm_msg *m,
+			     const struct paqm_quote *q, const struct addr *to, uint64_t now_ns)
 {
+	if (!media_left_from(e, f, to, now_ns))
+		to = NULL;
 	switch (keys_check(&e->keyring, m, q, to)) {
 	case KEYS_VALID:
 		return REFUSE_NONE;
@@ -212,7 +216,7 @@ known:
 	/* (d) newer than the last, (e) with a valid tag, (f) within the rate limits */
 	why = check_order(f, &v->msg);
 	if (!why)
-		why = check_tag(e, &v->msg, &q, &to);
+		why = check_tag(e, f, &v->msg, &q, &to, now_ns);
 	if (!why)
 		why = router_spend(e, v->msg.router_id, f, now_ns, &r);
 	if (why) {

@@ -147,6 +147,14 @@ struct looks {
 	uint32_t n;
 };
 
+/* An address that a flow has sent from, and when it did so last. */
+struct sent_from {
+	struct addr addr;
+	uint64_t ns;
+};
+
+#define FLOW_SOURCES 4 /* at once; the one that was used the longest ago gives way */
+
 struct flow {
 	uint64_t owner;	 /* the client */
 	uint64_t cookie; /* the client's name for the flow */
@@ -157,7 +165,8 @@ struct flow {
 	uint32_t gop_us, answer_us;
 	struct addr source; /* if left open at registration: the address found in its own packets */
 	uint64_t source_ns; /* when that was found, 0: never */
-	struct looks source_looks, other_looks; /* for the owner of that address, of others */
+	struct looks source_looks, other_looks;	  /* for the owner of that address, of others */
+	struct sent_from sent_from[FLOW_SOURCES]; /* of its own packets; ns 0: none */
 	struct ring ring;
 	struct allow_set allow;
 	struct paqm_ipc_rate rate; /* newest record for the client */

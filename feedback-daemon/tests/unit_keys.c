@@ -111,6 +111,93 @@ TEST(test_host_keys)
 	CHECK(memcmp(own, theirs, 16));
 }
 
+/* The same message with another address as that which it came to. */
+static enum refuse say_to(const struct paqm_msg *m, const struct addr *to, uint64_t now)
+{
+	uint8_t ip[T_MESSAGE];
+	uint32_t len = t_message_type(ip, PAQM_ICMP_TYPE_EXP, media, m);
+
+	t_ip(ip, 1, len, T_ROUTER, paqm_get32(to->b + 12));
+	return deliver(ip, len, now, NULL);
+}
+
+/* Packet number @seq of the open flow, from 10.0.1.@host. */
+static void send_from(uint8_t host, uint16_t seq, uint64_t now)
+{
+	t_media(media, T_SPORT, T_SSRC, seq);
+	media[15] = host;
+	engine_media(&eng, media, T_MEDIA, now);
+}
+
+/* Who reads the key of one host cannot speak to another by having his messages come to that one's
+ * address: a host derives keys for addresses that the flow sends from.
+ */
+TEST(test_host_keys_moved)
+{
+	static const struct addr other = {{[10] = 0xFF, [11] = 0xFF, 10, 0, 1, 3}};
+	struct paqm_ipc_register reg = t_reg(1, T_SPORT, T_SSRC);
+	struct paqm_msg m = msg(0xA1, 1, 0.9, 500000);
+	uint8_t a[16], own[16], theirs[16], ip[T_MESSAGE];
+	char line[80], text[33];
+	struct flow *f;
+	uint8_t host;
+
+	memset(a, 0x0f, sizeof(a));
+	keys_derive(a, &sender, own);
+	keys_derive(a, &other, theirs);
+	begin(NULL);
+	use_keys("a1 7 " KEY_A);
+	t_tag(&m, media, 7, theirs);
+	CHECK_EQ(say_to(&m, &other, S), REFUSE_AUTH_BAD);
+	CHECK_EQ(say_tagged(m, 7, a, S), REFUSE_NONE);
+
+	/* of a flow whose source was left open they can name any, in the quote as well */
+	setup(NULL);
+	memset(reg.saddr, 0, 16);
+	CHECK_EQ(engine_register(&eng, 1, 0, &reg, &f), 0);
+	use_keys("a1 7 " KEY_A);
+	send_from(2, 1, S);
+	m = msg(0xA1, 2, 0.9, 500000);
+	t_tag(&m, media, 7, theirs);
+	CHECK_EQ(say_to(&m, &other, S), REFUSE_AUTH_BAD);
+	media[15] = 3;
+	CHECK_EQ(say_to(&m, &other, S), REFUSE_AUTH_BAD);
+	CHECK_EQ(say_tagged(m, 7, a, S), REFUSE_NONE);
+	/* tags of version 1 say nothing of the host */
+	m.seq++;
+	CHECK_EQ(say_tagged1(m, 7, a, S), REFUSE_NONE);
+	/* it sends from there, too: both hold, for as long as the packets do */
+	m.seq++;
+	send_from(3, 2, 2 * S);
+	t_tag(&m, media, 7, theirs);
+	CHECK_EQ(say_to(&m, &other, 2 * S), REFUSE_NONE);
+	m.seq++;
+	CHECK_EQ(say_tagged(m, 7, a, 2 * S), REFUSE_NONE);
+	send_from(2, 3, 6 * S + 1);
+	m.seq++;
+	t_tag(&m, media, 7, theirs);
+	CHECK_EQ(say_to(&m, &other, 6 * S + 1), REFUSE_AUTH_BAD);
+	CHECK_EQ(say_tagged(m, 7, a, 6 * S + 1), REFUSE_NONE);
+	/* those in use stay */
+	for (host = 10; host < 10 + 3 * FLOW_SOURCES; host++) {
+		send_from(host, host, 6 * S + host);
+		send_from(2, 100 + host, 6 * S + host);
+		m.seq++;
+		CHECK_EQ(say_tagged(m, 7, a, 6 * S + host), REFUSE_NONE);
+	}
+
+	/* behind a NAT the message comes to another address than that of the line */
+	m.seq++;
+	snprintf(line, sizeof(line), "a1 7 %s host\n", hex(theirs, text));
+	use_keys(line);
+	t_tag(&m, media, 7, theirs);
+	CHECK_EQ(deliver(ip, t_message(ip, media, &m), 6 * S + 50, NULL), REFUSE_NONE);
+	m.seq++;
+	t_tag(&m, media, 7, theirs);
+	CHECK_EQ(say_to(&m, &(struct addr){{[10] = 0xFF, [11] = 0xFF, 9}}, 6 * S + 50),
+		 REFUSE_NONE);
+}
+
 TEST(test_keys)
 {
 	struct engine_params p = engine_defaults;
