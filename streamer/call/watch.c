@@ -164,14 +164,14 @@ static char *statistics(struct call *c)
 	if (c->scarce.paused)
 		text = g_strdup_printf("sound only, routers grant the picture %.0f kbit/s of the "
 				       "%.0f that it needs; loss %.1f %%, round trip %.0f ms%s",
-				       c->out.daemon.rate / 1e3, (double)c->out.rate_min / 1e3,
+				       c->out.told.rate / 1e3, (double)c->out.rate_min / 1e3,
 				       c->fraction_lost * 100, c->rtt_ms, off);
 	else
 		text = g_strdup_printf(
 			"%.0f kbit/s%s, quantizer %u, loss %.1f %%, round trip %.0f ms, "
 			"their picture is about %.0f ms old%s",
 			c->out.granted / 1e3,
-			c->out.daemon.rate > 0 ? " (a router's advice)" : " (own judgement)",
+			c->out.told.rate > 0 ? " (a router's advice)" : " (own judgement)",
 			c->out.qp, c->fraction_lost * 100, c->rtt_ms, picture_age(c), off);
 	g_free(off);
 	return text;
@@ -189,14 +189,14 @@ static gboolean is_silent(const struct call *c)
 
 static void look_at_advice(struct call *c)
 {
-	if (!scarce_second(&c->scarce, c->out.daemon.rate, (double)c->out.rate_min))
+	if (!scarce_second(&c->scarce, c->out.told.rate, (double)c->out.rate_min))
 		return;
 	g_atomic_int_set(&c->out.sparse,
 			 c->scarce.paused ? MAX(1, (gint)(SCARCE_STILL_S / c->out.interval)) : 0);
 	if (c->scarce.paused)
 		g_printerr("paqm-streamer: routers grant the picture %.0f kbit/s, and it needs "
 			   "%.0f; sound goes on, the picture comes back when there is more\n",
-			   c->out.daemon.rate / 1e3, (double)c->out.rate_min / 1e3);
+			   c->out.told.rate / 1e3, (double)c->out.rate_min / 1e3);
 	else
 		g_printerr("paqm-streamer: the picture is back\n");
 	call_record_event(&c->rec, "picture", c->scarce.paused ? "paused" : "back");

@@ -86,6 +86,7 @@ void follow_advise(struct outgoing *o)
 					.value = 1, /* hold: only the absolute rate is known */
 					.router = o->returned.newest.field.router,
 					.seq = o->returned.newest.seq};
+	o->told = a;
 	rate_advise(o->rate, &a);
 }
 

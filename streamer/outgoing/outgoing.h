@@ -79,6 +79,7 @@ struct outgoing {
 	struct advice *advice;
 	int advice_flow;
 	struct ctl_advice daemon; /* newest word of paqmd */
+	struct ctl_advice told;	  /* what is in force, of it and of what was returned */
 	struct train *train;	  /* until the first picture */
 	struct trains *trains;	  /* that the controller measures with, or NULL */
 	guint64 granted;	  /* by the controller, bit/s */
