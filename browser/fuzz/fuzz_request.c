@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < sizeof(line)) {
 		memcpy(line, data, size);
 		line[size] = 0;
-		own_line(line, 5004, 0);
+		own_line(line, "10.0.0.1", 5004, 0);
 	}
 	return 0;
 }

@@ -113,9 +113,10 @@ static int do_add(struct host *h, const struct native_request *r)
 		snprintf(text, sizeof(text), "source: no interface of this host has %s", r->source);
 		return say_refused(r->flow, "source", text);
 	}
-	if (!own_port(r->source_port, getuid())) {
-		snprintf(text, sizeof(text), "source_port: no UDP socket of this user has port %u",
-			 r->source_port);
+	if (!own_socket(r->source, r->source_port, getuid())) {
+		snprintf(text, sizeof(text),
+			 "source_port: no UDP socket of this user sends from %s%sport %u",
+			 r->source, *r->source ? ", " : "", r->source_port);
 		return say_refused(r->flow, "source_port", text);
 	}
 	n = paqm_client_add(h->client, r->source, r->source_port, r->destination,

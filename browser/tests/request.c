@@ -87,11 +87,38 @@ static void lines(void)
 				 "00000000000000000000000000000000:0000 07 00000000:00000000 "
 				 "00:00000000 00000000  1000        0 12345 2 0000000000000000 0\n";
 
-	expect(own_line(v4, 5004, 1000) && own_line(v6, 5004, 1000), "a socket of that user");
-	expect(!own_line(v4, 5005, 1000) && !own_line(v6, 5005, 1000), "another port");
-	expect(!own_line(v4, 5004, 1001) && !own_line(v6, 5004, 0), "another user's socket");
-	expect(!own_line("  sl  local_address rem_address   st tx_queue", 0, 0), "the head line");
-	expect(!own_line("", 0, 0), "no line");
+	static const char open4[] =
+		"  421: 00000000:138C 00000000:0000 07 00000000:00000000 00:00000000 "
+		"00000000  1000        0 12345 2 0000000000000000 0\n";
+	static const char one6[] =
+		" 77: B80D0120000000000000000001000000:138C "
+		"00000000000000000000000000000000:0000 07 00000000:00000000 "
+		"00:00000000 00000000  1000        0 12345 2 0000000000000000 0\n";
+	static const char mapped[] =
+		" 77: 0000000000000000FFFF00000100007F:138C "
+		"00000000000000000000000000000000:0000 07 00000000:00000000 "
+		"00:00000000 00000000  1000        0 12345 2 0000000000000000 0\n";
+
+	expect(own_line(v4, "", 5004, 1000) && own_line(v6, "", 5004, 1000),
+	       "a socket of that user");
+	expect(!own_line(v4, "", 5005, 1000) && !own_line(v6, "", 5005, 1000), "another port");
+	expect(!own_line(v4, "", 5004, 1001) && !own_line(v6, "", 5004, 0),
+	       "another user's socket");
+	expect(own_line(v4, "127.0.0.1", 5004, 1000) && own_line(mapped, "127.0.0.1", 5004, 1000) &&
+		       own_line(one6, "2001:db8::1", 5004, 1000),
+	       "its address");
+	expect(!own_line(v4, "10.0.0.1", 5004, 1000) && !own_line(mapped, "10.0.0.1", 5004, 1000) &&
+		       !own_line(one6, "2001:db8::2", 5004, 1000) &&
+		       !own_line(one6, "10.0.0.1", 5004, 1000) &&
+		       !own_line(v4, "2001:db8::1", 5004, 1000),
+	       "another address");
+	expect(own_line(open4, "10.0.0.1", 5004, 1000) && own_line(v6, "10.0.0.1", 5004, 1000) &&
+		       own_line(v6, "2001:db8::1", 5004, 1000),
+	       "an open one");
+	expect(!own_line(open4, "2001:db8::1", 5004, 1000), "an open one of IPv4 only");
+	expect(!own_line("  sl  local_address rem_address   st tx_queue", "", 0, 0),
+	       "the head line");
+	expect(!own_line("", "", 0, 0), "no line");
 }
 
 int main(void)
