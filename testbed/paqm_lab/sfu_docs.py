@@ -114,6 +114,10 @@ the publisher's REMB is what the router said, within 3 %.
 * While viewers come nothing rises, for 2 s after the last one or 3 s if no router has spoken about him. `--start`
   is the rate while nobody is there, and until a router has spoken about the first; without it that is
   the ceiling.
+* No publisher is told less than `--floor`: 150 kbit/s, or `--start` where that is less. The least decides, and a
+  viewer sees the packets that he is sent, so he can forge a router's message about them: without a floor he would
+  take the picture from the whole room. A viewer whose link has less loses packets. That nobody lowers the room to
+  the floor takes [a key](attack.md).
 
 The Admin API names Janus's own end as the viewer sees it. Behind a NAT, 1:1 ones of clouds included, routers
 inside quote another address, so viewers are registered by the address of this host that the socket of that port
@@ -190,7 +194,9 @@ proxy_pass http://127.0.0.1:9091/colibri-ws/...          # nginx: instead of the
 
 * Nor does the bridge tell by which address it reaches a viewer. The program sees his connectivity checks
   arrive at the bridge's port (a packet socket, CAP_NET_RAW): they are signed with the password that stands in
-  the address of his channel, so nobody else's are taken for his.
+  the address of his channel, so nobody else's are taken for his. Of viewers whose checks it has not seen yet it
+  tries 100 checks a second, and says how many more came: a flood of forged ones delays who joins, and takes advice
+  from nobody who has some.
 * Where the bridge's own estimate (`ConnectionStats`) is below the advice, it decides. Falls are told at once,
   rises by 8 % a second. A wish of the viewer himself for less counts.
 * Channels over SCTP, relayed media, and restarts of ICE while the channel stays are not followed.
