@@ -166,9 +166,8 @@ static bool paqm_over_spared(const struct paqm_sched_data *q, struct paqm_flowq 
 	if ((q->cfg.ecn && paqm_ecn(fq->head) != INET_ECN_NOT_ECT) ||
 	    !paqm_ramp_spares(age, paqm_bucket_clock(now - paqm_skb_cb(fq->head)->enqueued)))
 		return false;
-	/* CoDel begins anew afterwards; it would drop at once all that it might have meanwhile */
-	fq->codel.dropping = false;
-	fq->codel.first_above_time = 0;
+	/* it would drop at once all that it might have meanwhile */
+	paqm_codel_rest(&fq->codel);
 	return true;
 }
 
@@ -228,7 +227,7 @@ paqm_drr_take(struct Qdisc *sch, enum paqm_class class, u64 now,
 			age = paqm_over_age(q, fq, now);
 		skb = NULL;
 		if (!fq->head) /* as codel_dequeue() does, without what it needs for that */
-			fq->codel.dropping = false;
+			paqm_codel_rest(&fq->codel);
 		else if (fq->patient || likely(paqm_drr_calm(r, fq, now)) ||
 			 (class == PAQM_MEDIA && paqm_over_spared(q, fq, age, now)))
 			skb = paqm_drr_pop(sch, class, fq);

@@ -32,6 +32,15 @@ u32 paqm_drr_part(const struct paqm_sched_data *q, const struct paqm_flowq *fq, 
 	return max(quantum, 1U);
 }
 
+/* What the flows with overflow queues are entitled to, where some share that; Q16 of media. */
+u64 paqm_over_parts(const struct paqm_sched_data *q)
+{
+	u32 takers = q->drr[PAQM_MEDIA].busy - q->strangers_busy - q->siblings_busy;
+
+	return (u64)takers * READ_ONCE(q->over_part) +
+	       (q->strangers_busy ? READ_ONCE(q->over_part_new) : 0);
+}
+
 /**
  * paqm_drr_forward() - go on to the round in which a queue of a class may send
  * @q: the qdisc

@@ -124,50 +124,6 @@ static void paqm_host_busy(struct paqm_sched_data *q, const struct paqm_flowq *o
 	o->busy++;
 }
 
-/* The same: it has lost its last one. */
-void paqm_host_idle(struct paqm_sched_data *q, const struct paqm_flowq *over)
-{
-	struct paqm_host_over *o = &q->hosts->over[over->host - 1];
-
-	o->busy--;
-	q->siblings_busy -= o->busy > 0;
-}
-
-/* What the flows with overflow queues are entitled to, where some share that; Q16 of media. */
-u64 paqm_over_parts(const struct paqm_sched_data *q)
-{
-	u32 takers = q->drr[PAQM_MEDIA].busy - q->strangers_busy - q->siblings_busy;
-
-	return (u64)takers * READ_ONCE(q->over_part) +
-	       (q->strangers_busy ? READ_ONCE(q->over_part_new) : 0);
-}
-
-/* A packet has left an overflow queue that shares a turn. */
-void paqm_part_sent(struct paqm_sched_data *q, const struct paqm_flowq *fq,
-		    const struct sk_buff *skb)
-{
-	if (fq->strangers) {
-		q->strangers_busy -= !fq->head;
-		q->strangers_memory -= skb->truesize;
-		q->strangers_backlog -= qdisc_pkt_len(skb);
-	} else if (!fq->head) {
-		paqm_host_idle(q, fq);
-	}
-}
-
-/* Such a queue, which is empty, loses its place in the round robin. */
-void paqm_part_released(struct paqm_sched_data *q, struct paqm_flowq *fq)
-{
-	q->parts_served--;
-	if (fq->strangers) {
-		q->strangers_served--;
-		return;
-	}
-	q->hosts->over[fq->host - 1].served--;
-	fq->host = 0;
-	fq->part = false;
-}
-
 /* A packet of a flow that shares the rate of its host is about to join an overflow queue. */
 static void paqm_host_over(struct paqm_sched_data *q, const struct paqm_flow *flow,
 			   struct paqm_flowq *over)
@@ -301,8 +257,7 @@ static noinline struct paqm_flowq *paqm_over_own(struct paqm_sched_data *q,
 	struct paqm_flowq *over = &q->flowq[more->over];
 
 	if (more->over && !over->served && over->tag == flow->tag) {
-		over->codel.dropping = false; /* it may have been emptied to make room */
-		over->codel.first_above_time = 0;
+		paqm_codel_rest(&over->codel); /* it may have been emptied to make room */
 		return over;
 	}
 	over = list_first_entry_or_null(&q->over_free, struct paqm_flowq, list);
@@ -427,10 +382,8 @@ static bool paqm_strangers_come(struct paqm_sched_data *q, struct paqm_flowq *ov
 	if (flow && flow->over != over - q->flowq && flow->bytes > qdisc_pkt_len(skb) &&
 	    READ_ONCE(q->pace[PAQM_PACE_NEW]) != U32_MAX)
 		paqm_over_wait(q, over);
-	if (over->patient) { /* CoDel begins anew afterwards, not where it was before */
-		over->codel.dropping = false;
-		over->codel.first_above_time = 0;
-	}
+	if (over->patient)
+		paqm_codel_rest(&over->codel);
 	paqm_count(&q->over_strangers);
 	q->strangers_memory += skb->truesize;
 	q->strangers_backlog += qdisc_pkt_len(skb);

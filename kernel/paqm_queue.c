@@ -33,6 +33,41 @@ void paqm_free_list(struct paqm_sched_data *q, struct paqm_queue *queue)
 	WRITE_ONCE(queue->st.backlog, 0);
 }
 
+/* An overflow queue of a host has lost its last packet. */
+void paqm_host_idle(struct paqm_sched_data *q, const struct paqm_flowq *over)
+{
+	struct paqm_host_over *o = &q->hosts->over[over->host - 1];
+
+	o->busy--;
+	q->siblings_busy -= o->busy > 0;
+}
+
+/* A packet has left an overflow queue that shares a turn. */
+void paqm_part_sent(struct paqm_sched_data *q, const struct paqm_flowq *fq,
+		    const struct sk_buff *skb)
+{
+	if (fq->strangers) {
+		q->strangers_busy -= !fq->head;
+		q->strangers_memory -= skb->truesize;
+		q->strangers_backlog -= qdisc_pkt_len(skb);
+	} else if (!fq->head) {
+		paqm_host_idle(q, fq);
+	}
+}
+
+/* Such a queue, which is empty, loses its place in the round robin. */
+void paqm_part_released(struct paqm_sched_data *q, struct paqm_flowq *fq)
+{
+	q->parts_served--;
+	if (fq->strangers) {
+		q->strangers_served--;
+		return;
+	}
+	q->hosts->over[fq->host - 1].served--;
+	fq->host = 0;
+	fq->part = false;
+}
+
 /* RTNL: throw away what waits in the flow queues of a class. */
 void paqm_drr_purge(struct paqm_sched_data *q, enum paqm_class class)
 {

@@ -27,7 +27,13 @@ void paqm_host_idle(struct paqm_sched_data *q, const struct paqm_flowq *over);
 void paqm_part_sent(struct paqm_sched_data *q, const struct paqm_flowq *fq,
 		    const struct sk_buff *skb);
 void paqm_part_released(struct paqm_sched_data *q, struct paqm_flowq *fq);
-u64 paqm_over_parts(const struct paqm_sched_data *q);
+
+/* CoDel of a flow queue begins anew, but remembers how much it had to drop. */
+static inline void paqm_codel_rest(struct codel_vars *codel)
+{
+	codel->dropping = false;
+	codel->first_above_time = 0;
+}
 
 /* A queue that is empty is not served any more; other flows may have one of a known flow. */
 static inline void paqm_drr_release(struct paqm_sched_data *q, struct paqm_round *r,
