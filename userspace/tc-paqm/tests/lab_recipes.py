@@ -95,7 +95,7 @@ class Unit:
             if name != key:
                 continue
             words: list[str] = []
-            for word in value.replace("%I", self.device).split():
+            for word in shlex.split(value.replace("%I", self.device)):
                 # a variable that is a word by itself is split, unless it is in braces
                 braces = word.startswith("${")
                 split = environment[word[1:]].split() if word[0] == "$" and not braces else [word]
