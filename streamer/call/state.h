@@ -16,6 +16,7 @@
 #include "streamer/call/offer.h"
 #include "streamer/call/samples.h"
 #include "streamer/call/scarce.h"
+#include "streamer/call/unheard.h"
 #include "streamer/call/sound.h"
 #include "streamer/call/tell.h"
 #include "streamer/media/feed.h"
@@ -118,6 +119,11 @@ struct call {
 	struct guard *guard[CALL_MEDIA]; /* only the peer's streams get in */
 	struct outgoing out;		 /* pictures; stopped: the peer does not take media yet */
 	struct scarce scarce;
+	struct unheard unheard;
+	guint pictures_out;	 /* up to the second before */
+	gint64 report_at;	 /* likewise, the newest on the picture */
+	guint64 pictures_played; /* likewise */
+	guint blank_for;	 /* s without a picture of the peer */
 	GInetSocketAddress *from, *to; /* where they go; @from: ICE has said so, or NULL */
 	struct inbound *inbound;       /* what comes */
 	struct call_tell *tell;	       /* and what its sender is told of it */

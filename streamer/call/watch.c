@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define SILENCE_S 10 /* without a packet for this long the peer has vanished */
+#define BLANK_S 10   /* without a picture of the peer: it is said */
 
 /* What the peer does not take yet is not coded. */
 GstPadProbeReturn call_on_raw_sound(GstPad *pad, GstPadProbeInfo *info, gpointer data)
@@ -153,7 +154,8 @@ static char *switched_off(const struct call *c)
 {
 	return g_strconcat(c->muted ? ", muted" : "", c->dark ? ", camera off" : "",
 			   c->peer_muted ? ", peer muted" : "",
-			   c->peer_dark ? ", peer's camera off" : "", NULL);
+			   c->peer_dark ? ", peer's camera off" : "",
+			   c->blank_for >= BLANK_S ? ", no picture of the peer arrives" : "", NULL);
 }
 
 /* What a person wants to see. */
@@ -161,7 +163,11 @@ static char *statistics(struct call *c)
 {
 	char *off = switched_off(c), *text;
 
-	if (c->scarce.paused)
+	if (c->unheard.stopped)
+		text = g_strdup_printf("sound only, none of our pictures arrives; loss %.1f %%, "
+				       "round trip %.0f ms%s",
+				       c->fraction_lost * 100, c->rtt_ms, off);
+	else if (c->scarce.paused)
 		text = g_strdup_printf("sound only, routers grant the picture %.0f kbit/s of the "
 				       "%.0f that it needs; loss %.1f %%, round trip %.0f ms%s",
 				       c->out.told.rate / 1e3, (double)c->out.rate_min / 1e3,
@@ -187,12 +193,20 @@ static gboolean is_silent(const struct call *c)
 	return guard_now(c->guard[0]) - heard > SILENCE_S * G_USEC_PER_SEC;
 }
 
+/* Of all raw pictures one in so many is coded; 0: all. */
+static void set_sparse(struct call *c)
+{
+	double still = c->unheard.stopped ? UNHEARD_STILL_S : SCARCE_STILL_S;
+	gboolean sparse = c->unheard.stopped || c->scarce.paused;
+
+	g_atomic_int_set(&c->out.sparse, sparse ? MAX(1, (gint)(still / c->out.interval)) : 0);
+}
+
 static void look_at_advice(struct call *c)
 {
 	if (!scarce_second(&c->scarce, c->out.told.rate, (double)c->out.rate_min))
 		return;
-	g_atomic_int_set(&c->out.sparse,
-			 c->scarce.paused ? MAX(1, (gint)(SCARCE_STILL_S / c->out.interval)) : 0);
+	set_sparse(c);
 	if (c->scarce.paused)
 		g_printerr("paqm-streamer: routers grant the picture %.0f kbit/s, and it needs "
 			   "%.0f; sound goes on, the picture comes back when there is more\n",
@@ -200,6 +214,38 @@ static void look_at_advice(struct call *c)
 	else
 		g_printerr("paqm-streamer: the picture is back\n");
 	call_record_event(&c->rec, "picture", c->scarce.paused ? "paused" : "back");
+}
+
+/* What does not arrive must not load the path for ever. */
+static void look_at_reports(struct call *c)
+{
+	gint64 report_at = guard_reported(c->guard[CALL_VIDEO]);
+	gboolean reported = report_at != c->report_at, sent = c->out.frames != c->pictures_out;
+
+	c->report_at = report_at;
+	c->pictures_out = c->out.frames;
+	if (!unheard_second(&c->unheard, sent, reported))
+		return;
+	set_sparse(c);
+	if (c->unheard.stopped)
+		g_printerr("paqm-streamer: the peer has reported on no picture for %d s; sound "
+			   "goes on, and one picture every %d s until one arrives; does a firewall "
+			   "take the picture's port?\n",
+			   BREAKER_S, UNHEARD_STILL_S);
+	else
+		g_printerr("paqm-streamer: the picture arrives again\n");
+	call_record_event(&c->rec, "picture", c->unheard.stopped ? "unheard" : "heard");
+}
+
+/* The peer may not know that its pictures do not come. */
+static void look_at_picture(struct call *c)
+{
+	if (c->played[CALL_VIDEO] != c->pictures_played)
+		c->blank_for = 0;
+	else if (++c->blank_for == BLANK_S)
+		g_printerr("paqm-streamer: no picture of the peer has arrived for %d s\n",
+			   BLANK_S);
+	c->pictures_played = c->played[CALL_VIDEO];
 }
 
 gboolean call_on_second(gpointer data)
@@ -211,8 +257,12 @@ gboolean call_on_second(gpointer data)
 	for (int i = 0; i < CALL_MEDIA; i++)
 		if (c->reports[i])
 			reports_poll(c->reports[i], on_report, &(struct told){c, i});
-	if (call_sends_video(c))
+	if (call_sends_video(c)) {
 		look_at_advice(c);
+		look_at_reports(c);
+	}
+	if (c->theirs.stream[CALL_VIDEO].sends)
+		look_at_picture(c);
 	call_watch_pipes(c);
 	if (is_silent(c))
 		call_end(c, "no packet of the peer for 10 s");

@@ -14,6 +14,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
@@ -26,6 +27,7 @@ WIDE, NARROW = "2mbit", "150kbit"
 FALLS, RISES, END = 12.0, 42.0, 64.0  # s
 PAUSED_BY, BACK_BY = 8.0, 12.0  # s after these
 SOUND = 50  # pieces a second
+PORT = 40000  # of the pictures, at v
 
 
 def link(rate: str, how: str = "change") -> None:
@@ -34,9 +36,10 @@ def link(rate: str, how: str = "change") -> None:
 
 
 class Call:
-    """v listens, s calls; what both have recorded."""
+    """v listens, s calls, and each of @happens at its second; what both have recorded."""
 
-    def __init__(self, build: Path) -> None:
+    def __init__(self, build: Path, happens: Sequence[tuple[float, Callable[[], object]]],
+                 ) -> None:
         self.home = Path(tempfile.mkdtemp())
         self.begin = time.time_ns()
         link(WIDE, "add")
@@ -49,16 +52,15 @@ class Call:
         common = ["--secret", secret, "--sink", "none", "--audio-sink", "none", "--audio", "test"]
         ends = [Program(host, build / "streamer/paqm-streamer", "call", *where, *common, "--record",
                         self.home / host, ready=ready) for host, where, ready in (
-                ("v", ["--listen", "--source", "none", "--paqmd", "none"], "waiting"),
+                ("v", ["--listen", "--port", PORT, "--source", "none", "--paqmd", "none"],
+                 "waiting"),
                 ("s", ["10.3.0.2", "--source", "test", "--rate-max", "1mbit", "--paqmd", socket],
                  "talking"))]
-        self.wait(FALLS)
-        link(NARROW)
-        self.wait(RISES)
-        link(WIDE)
-        self.wait(END)
+        for second, what in happens:
+            self.wait(second)
+            what()
         self.said = ends[1].end(signal.SIGINT)
-        ends[0].end()
+        self.said_there = ends[0].end()
         daemon.end(signal.SIGTERM)
 
     def wait(self, second: float) -> None:
@@ -80,7 +82,8 @@ def main() -> int:
     build = parser.parse_args().build.resolve()
     trial.load_modules()
     stream_lab.lay_out()
-    call = Call(build)
+    call = Call(build, [(FALLS, lambda: link(NARROW)), (RISES, lambda: link(WIDE)),
+                        (END, lambda: None)])
     turns = call.turns()
     print(f"# {turns}", flush=True)
     check("the picture pauses once and comes back once",

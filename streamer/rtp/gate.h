@@ -22,6 +22,11 @@
 #define GATE_WAITING 64 /* that are remembered meanwhile; power of two */
 #define GATE_SILENT_NS 5000000000ULL /* then another may have the place */
 
+/* The circuit breaker of RFC 8083: without reports on a stream for three of their longest intervals
+ * it is not sent.
+ */
+#define BREAKER_S 15
+
 enum gate_why {
 	GATE_IN,
 	GATE_BROKEN,   /* neither RTP nor RTCP, or not in one piece */

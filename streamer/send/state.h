@@ -13,10 +13,9 @@
 #include "streamer/outgoing/outgoing.h"
 #include "streamer/media/source.h"
 
-/* The circuit breaker of RFC 8083: without reports for three of their longest intervals nothing is
- * sent. If there are some, but of others, it is tried again after a while.
+/* The circuit breaker has opened (gate.h). If reports come, but of others, it is tried again after a
+ * while.
  */
-#define BREAKER_S 15
 #define BREAKER_RETRY_S 60
 
 struct sender {

@@ -5,7 +5,9 @@
 #include "core/tests/check.h"
 #include "streamer/call/offer.h"
 #include "streamer/call/scarce.h"
+#include "streamer/call/unheard.h"
 #include "streamer/options.h"
+#include "streamer/rtp/gate.h"
 
 #define LONGEST "0123456789abcdef0123456789abcdef" /* foundation */
 
@@ -422,6 +424,32 @@ TEST(test_scarce_untold)
 	check(!seconds(&s, 1, 250e3), "a word that it may", 0);
 	seconds(&s, SCARCE_AFTER, 150e3);
 	check(seconds(&s, SCARCE_UNTOLD, 0) == 1, "and the next trial is soon", 0);
+}
+
+/* So many seconds; how often the picture has stopped or come back. */
+static int unheard(struct unheard *u, int n, gboolean sent, gboolean reported)
+{
+	int changes = 0;
+
+	while (n-- > 0)
+		changes += unheard_second(u, sent, reported);
+	return changes;
+}
+
+TEST(test_unheard)
+{
+	struct unheard u = {0};
+
+	for (int i = 0; i < 50; i++)
+		check(!unheard(&u, BREAKER_S - 1, TRUE, FALSE) && !unheard(&u, 1, TRUE, TRUE),
+		      "reports may be rare", i);
+	check(!unheard(&u, 1000, FALSE, FALSE), "without a camera nobody has to report", 0);
+	check(!unheard(&u, BREAKER_S - 1, TRUE, FALSE), "when it is there again, neither at once", 0);
+	check(unheard(&u, 1, TRUE, FALSE) == 1 && u.stopped, "then it stops", 0);
+	check(!unheard(&u, 1000, FALSE, FALSE) && !unheard(&u, 1000, TRUE, FALSE),
+	      "and does not come back by itself", 0);
+	check(unheard(&u, 1, FALSE, TRUE) == 1 && !u.stopped, "one report is enough", 0);
+	check(!unheard(&u, BREAKER_S - 1, TRUE, FALSE), "and the time begins anew", 0);
 }
 
 CHECK_MAIN

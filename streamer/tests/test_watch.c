@@ -57,6 +57,14 @@ gint64 guard_now(struct guard *g)
 	return GUARD_BEGIN;
 }
 
+static gint64 report_at;
+
+gint64 guard_reported(struct guard *g)
+{
+	(void)g;
+	return report_at;
+}
+
 gint64 guard_heard(struct guard *g)
 {
 	(void)g;
@@ -144,6 +152,41 @@ TEST(test_returned)
 	o->returned.until_ns = 0;
 	follow_advise(o);
 	CHECK(strstr(line_after(&c, overlay, 1), "own judgement"));
+	g_free(overlay->text);
+	gst_object_unref(c.pipeline);
+}
+
+/* Pictures that nobody reports on become few, whatever routers grant; the line says so. */
+TEST(test_unheard)
+{
+	static struct call c;
+	Overlay *overlay;
+	const char *line = "";
+
+	gst_init(NULL, NULL);
+	c.pipeline = gst_pipeline_new(NULL);
+	overlay = g_object_new(overlay_get_type(), "name", "overlay", NULL);
+	gst_bin_add(GST_BIN(c.pipeline), GST_ELEMENT(overlay));
+	c.mine.stream[CALL_VIDEO].sends = TRUE;
+	c.theirs.stream[CALL_VIDEO].sends = TRUE;
+	c.out.rate_min = 200000;
+	c.out.told.rate = 1e6;
+	c.out.interval = 0.04;
+	for (int i = 0; i < BREAKER_S; i++) {
+		CHECK_EQ(c.out.sparse, 0);
+		c.out.frames += 25;
+		c.played[CALL_VIDEO] += i < 3;
+		line = line_after(&c, overlay, 1);
+	}
+	CHECK_EQ(c.out.sparse, 125);
+	CHECK(strstr(line, "none of our pictures arrives"));
+	CHECK(strstr(line, "no picture of the peer arrives"));
+	report_at = GUARD_BEGIN;
+	c.played[CALL_VIDEO]++;
+	line = line_after(&c, overlay, 1);
+	CHECK_EQ(c.out.sparse, 0);
+	CHECK(strstr(line, "a router's advice"));
+	CHECK(!strstr(line, "no picture"));
 	g_free(overlay->text);
 	gst_object_unref(c.pipeline);
 }
