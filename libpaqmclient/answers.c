@@ -177,6 +177,9 @@ static void on_record(struct paqm_client *c, const void *record, size_t len)
 	memcpy(&u, record, len < sizeof(u) ? len : sizeof(u)); /* a later release may say more */
 	if (u.hdr.magic != PAQM_IPC_MAGIC || u.hdr.version != PAQM_IPC_VERSION || u.hdr.len != len)
 		return;
+	c->heard = true;
+	c->trouble = NULL;
+	c->doubt_ns = NEVER;
 	if (u.hdr.kind == PAQM_IPC_REGISTERED && len >= sizeof(u.registered))
 		on_registered(c, &u.registered);
 	else if (u.hdr.kind == PAQM_IPC_RATE && len >= sizeof(u.rate))
@@ -220,7 +223,7 @@ void end_advice(struct paqm_client *c, uint64_t now)
 		/* Another paqmd that knows of no advice is no loss. */
 		f->advice = (struct paqm_client_advice){
 			.flow = i,
-			.cause = f->lost && c->fd >= 0 ? PAQM_CLIENT_NONE : PAQM_CLIENT_LOST};
+			.cause = f->lost && c->heard ? PAQM_CLIENT_NONE : PAQM_CLIENT_LOST};
 		f->lost = false;
 		f->ends_ns = NEVER;
 		f->said = 0;

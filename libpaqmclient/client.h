@@ -48,6 +48,8 @@ struct paqm_client {
 	uint64_t retry_ns; /* when to connect, NEVER if connected */
 	uint64_t ends_ns;  /* not later than that of any flow */
 	uint64_t again_ns; /* when the first of the refused flows is due */
+	uint64_t doubt_ns; /* when to take it that nobody answers; NEVER: not at all */
+	bool heard;	   /* this connection has told something: systemd alone accepts, too */
 	uint64_t cookie;   /* last one given */
 	struct flow *flow;
 	int flows;	 /* slots */

@@ -18,6 +18,8 @@ void set_timer(struct paqm_client *c)
 
 	if (c->again_ns < at)
 		at = c->again_ns;
+	if (c->doubt_ns < at)
+		at = c->doubt_ns;
 	if (at != NEVER) {
 		t.it_value.tv_sec = (time_t)(at / 1000000000ULL);
 		t.it_value.tv_nsec = (long)(at % 1000000000ULL);
@@ -40,6 +42,8 @@ void lose(struct paqm_client *c, const char *why)
 		c->fd = -1;
 	}
 	c->again_ns = NEVER;
+	c->doubt_ns = NEVER;
+	c->heard = false;
 	for (i = 0; i < c->flows; i++) {
 		c->flow[i].pause_ns = 0;
 		c->flow[i].again_ns = 0;
@@ -77,6 +81,15 @@ int put(struct paqm_client *c, const void *record, size_t len)
 	return -1;
 }
 
+/* paqmd answers each registration at once. */
+static void expect_answer(struct paqm_client *c)
+{
+	if (c->heard || c->trouble || c->doubt_ns != NEVER)
+		return;
+	c->doubt_ns = now_ns() + GRACE_NS;
+	set_timer(c);
+}
+
 static int tell_one(struct paqm_client *c, struct flow *f)
 {
 	struct paqm_ipc_unregister gone = {
@@ -87,8 +100,10 @@ static int tell_one(struct paqm_client *c, struct flow *f)
 
 	if (f->state == UNKNOWN) {
 		done = put(c, &f->reg, sizeof(f->reg));
-		if (done > 0)
+		if (done > 0) {
 			f->state = KNOWN;
+			expect_answer(c);
+		}
 		return done;
 	}
 	done = put(c, &gone, sizeof(gone));

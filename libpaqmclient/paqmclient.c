@@ -28,6 +28,10 @@ static void timer_ready(struct paqm_client *c)
 		end_advice(c, now);
 	if (now >= c->again_ns)
 		ask_again(c, now);
+	if (now >= c->doubt_ns) {
+		c->doubt_ns = NEVER;
+		c->trouble = "it does not answer";
+	}
 	if (now >= c->retry_ns)
 		try_connect(c);
 	else
@@ -54,6 +58,7 @@ struct paqm_client *paqm_client_open(const char *path)
 	c->retry_ns = NEVER;
 	c->ends_ns = NEVER;
 	c->again_ns = NEVER;
+	c->doubt_ns = NEVER;
 	c->sa.sun_family = AF_UNIX;
 	err = ENAMETOOLONG;
 	if (strlen(path) >= sizeof(c->sa.sun_path))

@@ -138,7 +138,9 @@ unsigned int paqm_client_said(struct paqm_client *c, int flow);
 int paqm_client_status(struct paqm_client *c, int flow, uint64_t wire_bps, uint32_t gop,
 		       uint32_t qp);
 
-/* Return: why paqmd is not connected, as text; NULL if it is. Valid until the next call. */
+/* Return: why paqmd is not connected, or that it does not answer, as text; NULL if it does. Valid
+ * until the next call.
+ */
 const char *paqm_client_trouble(const struct paqm_client *c);
 
 /* Return: the path of the socket. */

@@ -14,6 +14,7 @@ import os
 import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -23,6 +24,7 @@ from pathlib import Path
 from host import stopped
 from rig import (
     DPORT,
+    IPC_MAGIC,
     PATIENCE,
     ROUTER_IP,
     ROUTER_IP6,
@@ -246,6 +248,35 @@ def check_restart(t: Trial, library: str) -> None:
     print("ok: the grace ends when nobody is let in", flush=True)
     assert timer_clocks("self") == {time.CLOCK_BOOTTIME}, "advice outlives a sleep"
     client.close()
+
+
+def check_unanswered(t: Trial, library: str) -> None:
+    """A socket that takes connections, as systemd's does, and no daemon behind it."""
+    t.ipc.parent.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as alone:
+        alone.bind(str(t.ipc))
+        alone.listen()
+        client = Client(library, t.ipc)
+        trouble = client.lib.paqm_client_trouble
+        client.add()
+        assert client.next(GRACE / 2) is None and trouble(client.c) is None
+        fd = client.lib.paqm_client_fd(client.c)
+        assert select.select([fd], [], [], PATIENCE)[0], "the application is not woken"
+        assert client.next(0) is None and trouble(client.c) == b"it does not answer"
+        with alone.accept()[0] as daemon:
+            cookie = struct.unpack_from("=Q", daemon.recv(4096), 72)[0]
+            daemon.send(struct.pack("=IBBHQiI", IPC_MAGIC, 1, 2, 24, cookie, 0, 0))
+            assert client.next(0.1) is None and trouble(client.c) is None
+            router = bytes(10) + b"\xff\xff" + bytes([192, 0, 2, 1])
+            daemon.send(struct.pack("=IBBHQQQ16sQIIHHBBH", IPC_MAGIC, 1, 3, 72, cookie, 850_000, 7,
+                                    router, 1, 0, 1, 240, 3, ERF, 0, 1))  # fmt: skip
+            client.expect(ERF, 850_000)
+        # it has ended, and does not begin again
+        client.expect(LOST)
+        t.until(lambda: not client.next(0.05) and trouble(client.c), "the trouble to be told")
+        client.close()
+    t.ipc.unlink()
+    print("ok: who accepts and does not answer", flush=True)
 
 
 def check_forked(t: Trial, library: str) -> None:
@@ -521,8 +552,8 @@ def check_examples(t: Trial, library: str) -> None:
 
 
 CHECKS: list[Callable[[Trial, str], None]] = [
-    check_advice, check_restart, check_forked, check_hangs, check_later, check_many,
-    check_refused, check_unread, check_examples,
+    check_advice, check_restart, check_unanswered, check_forked, check_hangs, check_later,
+    check_many, check_refused, check_unread, check_examples,
 ]
 
 
