@@ -59,6 +59,8 @@ type Client struct {
 	room    *sync.Cond // something is to be told, or the connection has changed
 	conn    *net.UnixConn
 	trouble string
+	asked   time.Time // when the connection was told of a flow first
+	heard   bool      // it has told something: systemd alone accepts, too
 	flows   map[uint64]*flow
 	last    uint64
 	untold  []uint64 // flows to be registered
@@ -192,10 +194,13 @@ func (c *Client) Status(number, bps uint64, gop, qp uint32) error {
 	return nil
 }
 
-// Trouble says why paqmd is not connected; "" if it is.
+// Trouble says why paqmd is not connected, or that it does not answer; "" if it does.
 func (c *Client) Trouble() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.conn != nil && !c.heard && !c.asked.IsZero() && time.Since(c.asked) >= Grace {
+		return "it does not answer"
+	}
 	return c.trouble
 }
 
@@ -321,6 +326,7 @@ func (c *Client) connect() {
 		return
 	}
 	c.conn, c.trouble, c.other = conn, "", nil
+	c.asked, c.heard = time.Time{}, false
 	c.untold = c.untold[:0]
 	for number := uint64(1); number <= c.last; number++ {
 		if f := c.flows[number]; f != nil {
@@ -377,7 +383,7 @@ func (c *Client) endLater(f *flow, after time.Duration) {
 			return
 		}
 		cause := Lost
-		if f.lost && c.conn != nil {
+		if f.lost && c.conn != nil && c.heard {
 			cause = None // another paqmd that knows of no advice is no loss
 		}
 		f.keep()
@@ -406,6 +412,9 @@ func (c *Client) write(conn *net.UnixConn) {
 			c.untold = c.untold[1:]
 			if f := c.flows[number]; f != nil {
 				f.untold = false
+				if c.asked.IsZero() { // paqmd answers each registration at once
+					c.asked = time.Now()
+				}
 				record = encodeRegister(number, &f.told)
 			}
 		}
@@ -437,6 +446,7 @@ func (c *Client) read(conn *net.UnixConn) {
 			continue // of a later release, perhaps
 		}
 		c.mu.Lock()
+		c.heard = c.heard || c.conn == conn
 		if answer != nil {
 			c.onRegistered(answer)
 		} else {

@@ -4,6 +4,7 @@ package client
 
 import (
 	"context"
+	"net"
 	"net/netip"
 	"path/filepath"
 	"runtime"
@@ -11,16 +12,17 @@ import (
 	"time"
 )
 
-// A stream ends with its client, also one that nobody reads any more.
-func TestStreamEnds(t *testing.T) {
-	until := func(what string, done func() bool) {
-		t.Helper()
-		for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal("waited in vain for " + what)
-			}
+func until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("waited in vain for " + what)
 		}
 	}
+}
+
+// A stream ends with its client, also one that nobody reads any more.
+func TestStreamEnds(t *testing.T) {
 	before := runtime.NumGoroutine()
 	c, err := Open(filepath.Join(t.TempDir(), "none"))
 	if err != nil {
@@ -37,11 +39,45 @@ func TestStreamEnds(t *testing.T) {
 	c.mu.Lock()
 	c.tellOf(c.flows[number], Advice{Cause: ERF, RateBPS: 1})
 	c.mu.Unlock()
-	until("the advice to be taken", func() bool {
+	until(t, "the advice to be taken", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return len(c.news) == 0
 	})
 	c.Close()
-	until("its end", func() bool { return runtime.NumGoroutine() <= before })
+	until(t, "its end", func() bool { return runtime.NumGoroutine() <= before })
+}
+
+// A socket that takes connections, as systemd's does, and no paqmd behind it.
+func TestNobodyAnswers(t *testing.T) {
+	at := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "socket"), Net: "unixpacket"}
+	daemon, err := net.ListenUnix("unixpacket", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer daemon.Close()
+	c, err := Open(at.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	number, err := c.Add(Flow{
+		Source:      netip.MustParseAddrPort("0.0.0.0:5004"),
+		Destination: netip.MustParseAddrPort("192.0.2.7:5006"), CeilingBPS: RateMax,
+	})
+	if err != nil || c.Trouble() != "" {
+		t.Fatal(err, c.Trouble())
+	}
+	until(t, "trouble", func() bool { return c.Trouble() == "it does not answer" })
+	conn, err := daemon.AcceptUnix()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := head(kindRegistered, 24)
+	host.PutUint64(answer[8:], number)
+	if _, err := conn.Write(answer); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "its end", func() bool { return c.Trouble() == "" })
+	conn.Close()
 }

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import socket
 import subprocess
 import sys
 import time
@@ -177,8 +178,16 @@ def check_restart(t: Trial, program: str) -> None:
     assert time.monotonic() - gone > GRACE - 0.5
     t.start("-i", "veth0")
     f.expect("none")
-    f.end()
+    t.answer(message(quote(t.send_media()), 3, 600_000.0, period=10_000))
+    f.expect("erf", 600_000)
     t.stop()
+    # as systemd's, which takes connections while no paqmd can start
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as alone:
+        alone.bind(str(t.ipc))
+        alone.listen()
+        f.expect("lost")
+    t.ipc.unlink()
+    f.end()
     print("ok: restarts", flush=True)
 
 

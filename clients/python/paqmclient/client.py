@@ -73,11 +73,13 @@ class Client:
         self.path = os.fspath(path or os.environ.get("PAQM_SOCKET") or PATH)
         if len(os.fsencode(self.path)) > PATH_MAX:
             raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), self.path)
-        #: why paqmd is not connected, as text; None if it is
+        #: why paqmd is not connected, or that it does not answer, as text; None if it does
         self.trouble: str | None = None
         self._closed = False
         self._sock: socket.socket | None = None
         self._retry: float | None = None
+        self._heard = False  # the connection has told something: systemd alone accepts, too
+        self._doubt = math.inf  # when to take it that nobody answers
         self._flows: dict[int, _Flow] = {}
         self._untold: dict[int, None] = {}  # flows to be registered, in this order
         self._gone: deque[bytes] = deque()  # records of flows to be given up
@@ -100,6 +102,7 @@ class Client:
         if self._sock:
             self._sock.close()
         self._closed, self._sock, self._retry = True, None, None
+        self._doubt = math.inf
         self.trouble = "the client is closed"
         self._flows.clear()
 
@@ -205,6 +208,8 @@ class Client:
         if self._sock is None and self._retry is not None and now >= self._retry:
             self._connect()
         self._receive()
+        if now >= self._doubt:
+            self._doubt, self.trouble = math.inf, "it does not answer"
         if now >= self._timer:
             self._look_at_all(now)
         self._tell()
@@ -242,6 +247,7 @@ class Client:
         if self._sock:
             self._sock.close()
         self._sock, self._retry, self.trouble = None, now + RETRY, why
+        self._heard, self._doubt = False, math.inf
         self._gone.clear()
         self._untold.clear()
         for flow in self._flows.values():
@@ -280,6 +286,8 @@ class Client:
             if not self._put(self._flows[number].registration.encode()):
                 return
             del self._untold[number]
+            if not self._heard and not self.trouble:  # paqmd answers each registration at once
+                self._doubt = min(self._doubt, _now() + GRACE)
 
     def _receive(self) -> None:
         for _ in range(64):
@@ -296,7 +304,9 @@ class Client:
                 self._lose("it closed the connection")
                 return
             with contextlib.suppress(records.RecordError):  # of a later release, perhaps
-                self._take(records.decode(record))
+                answer = records.decode(record)
+                self._heard, self._doubt, self.trouble = True, math.inf, None
+                self._take(answer)
 
     # Flows
 
@@ -355,7 +365,7 @@ class Client:
                 self._untold[number] = None
             if now >= flow.ends:
                 # Another paqmd that knows of no advice is no loss.
-                cause = Cause.NONE if flow.lost and self._sock else Cause.LOST
+                cause = Cause.NONE if flow.lost and self._heard else Cause.LOST
                 flow.lost, flow.ends = False, math.inf
                 self._tell_of(flow, Advice(number, cause))
             if flow.again is not None:
@@ -370,5 +380,5 @@ class Client:
 
     def _due(self) -> float | None:
         """Seconds until a timer; None: there is none."""
-        first = self._timer if self._retry is None else min(self._timer, self._retry)
+        first = min(self._timer, self._doubt, math.inf if self._retry is None else self._retry)
         return None if first == math.inf else max(0.0, first - _now())

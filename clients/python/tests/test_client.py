@@ -148,6 +148,24 @@ def check_close(path: Path) -> None:
     print("ok: close()", flush=True)
 
 
+def check_unanswered(path: Path) -> None:
+    """A socket that takes connections, as systemd's does, and no paqmd behind it."""
+    daemon = Daemon(path)
+    with Client(path) as client:
+        flow = client.add("", 5004, "192.0.2.7", 5006)
+        assert client.next(0.1) is None and client.trouble is None
+        begin = time.monotonic()
+        while not client.trouble and time.monotonic() - begin < PATIENCE:
+            assert client.next(0.1) is None
+        assert client.trouble == "it does not answer"
+        with daemon.client(client) as peer:
+            peer.send(refusal(flow))
+            news = client.next(PATIENCE)
+            assert news and news.error == errno.EEXIST and client.trouble is None
+    daemon.end()
+    print("ok: who accepts and does not answer", flush=True)
+
+
 def check_path(path: Path) -> None:
     """What is no address is said at once."""
     for name, fault in (
@@ -168,7 +186,7 @@ def check_path(path: Path) -> None:
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as home:
-        for check in check_descriptors, check_high, check_close, check_path:
+        for check in check_descriptors, check_high, check_close, check_unanswered, check_path:
             check(Path(home) / "socket")
     return 0
 

@@ -57,6 +57,8 @@ pub struct Client {
     fd: Option<OwnedFd>,
     trouble: Option<String>,
     retry: Option<Duration>,
+    heard: bool, // the connection has told something: systemd alone accepts, too
+    doubt: Option<Duration>, // when to take it that nobody answers
     timer: Option<Duration>, // when the first flow has something due
     flows: BTreeMap<u64, Entry>,
     untold: BTreeSet<u64>,
@@ -82,6 +84,8 @@ impl Client {
             fd: None,
             trouble: None,
             retry: None,
+            heard: false,
+            doubt: None,
             timer: None,
             flows: BTreeMap::new(),
             untold: BTreeSet::new(),
@@ -163,7 +167,7 @@ impl Client {
         }
     }
 
-    /// Why paqmd is not connected; `None` if it is.
+    /// Why paqmd is not connected, or that it does not answer; `None` if it does.
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }
@@ -193,6 +197,10 @@ impl Client {
             self.connect();
         }
         self.receive();
+        if self.doubt.is_some_and(|at| now >= at) {
+            self.doubt = None;
+            self.trouble = Some("it does not answer".to_owned());
+        }
         if self.timer.is_some_and(|at| now >= at) {
             self.look_at_all(now);
         }
@@ -209,7 +217,10 @@ impl Client {
 
     /// For how long a select() of one's own may wait before [`Client::poll`]; `None`: for ever.
     pub fn due(&self) -> Option<Duration> {
-        let first = [self.timer, self.retry].into_iter().flatten().min();
+        let first = [self.timer, self.doubt, self.retry]
+            .into_iter()
+            .flatten()
+            .min();
         first.map(|at| at.saturating_sub(sys::now()))
     }
 
@@ -234,6 +245,8 @@ impl Client {
         self.fd = None;
         self.trouble = Some(why.to_owned());
         self.retry = Some(now + RETRY);
+        self.heard = false;
+        self.doubt = None;
         self.untold.clear();
         self.gone.clear();
         for flow in self.flows.values_mut() {
@@ -274,6 +287,10 @@ impl Client {
                 return;
             }
             self.untold.remove(&number);
+            // paqmd answers each registration at once
+            if !self.heard && self.trouble.is_none() {
+                sooner(&mut self.doubt, sys::now() + GRACE);
+            }
         }
     }
 
@@ -284,11 +301,11 @@ impl Client {
             match sys::take(fd, &mut record) {
                 Ok(0) => return self.lose("it closed the connection"),
                 // What is no record may be one of a later release.
-                Ok(n) => match records::decode(&record[..n]) {
-                    Ok(Answer::Registered(cookie, error)) => self.on_registered(cookie, error),
-                    Ok(Answer::Rate(rate)) => self.on_rate(rate),
-                    Err(_) => (),
-                },
+                Ok(n) => {
+                    if let Ok(answer) = records::decode(&record[..n]) {
+                        self.on_answer(answer);
+                    }
+                }
                 Err(err) if again(&err) => return,
                 Err(err) => return self.lose(&err.to_string()),
             }
@@ -296,6 +313,16 @@ impl Client {
     }
 
     // Flows
+
+    fn on_answer(&mut self, answer: Answer) {
+        self.heard = true;
+        self.doubt = None;
+        self.trouble = None;
+        match answer {
+            Answer::Registered(cookie, error) => self.on_registered(cookie, error),
+            Answer::Rate(rate) => self.on_rate(rate),
+        }
+    }
 
     fn change(&mut self, number: u64) {
         if self.fd.is_some() {
@@ -383,7 +410,7 @@ impl Client {
             }
             if flow.ends.is_some_and(|at| now >= at) {
                 // Another paqmd that knows of no advice is no loss.
-                let cause = if flow.lost && self.fd.is_some() {
+                let cause = if flow.lost && self.heard {
                     Cause::None
                 } else {
                     Cause::Lost
