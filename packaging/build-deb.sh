@@ -31,6 +31,7 @@ install_missing dpkg-buildpackage:dpkg-dev xz:xz-utils lintian:lintian
 if ! wanting=$(dpkg-checkbuilddeps "$top/packaging/debian/control" 2>&1); then
 	need_root "installing ${wanting#*dependencies: }"
 	say "installing ${wanting#*dependencies: }"
+	mkdir -p "$(cache_dir)"
 	DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends build-dep \
 		"$top/packaging" >"$(cache_dir)/build-dep.log" 2>&1 ||
 		fail "apt-get failed, see $(cache_dir)/build-dep.log"

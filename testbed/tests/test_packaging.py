@@ -59,6 +59,12 @@ def build(clone: Path, *around: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
+def commit(clone: Path) -> None:
+    git = ["git", "-C", str(clone), "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *words], check=True)
+
+
 def test_packages_need_a_commit(builder: Path) -> None:
     """Of an archive, or another user's clone, git says why there is none, once."""
     status, said = build(builder)
@@ -68,14 +74,33 @@ def test_packages_need_a_commit(builder: Path) -> None:
     assert not (builder / "out").exists()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="installs packages: needs root")
+def test_packages_are_built_without_a_cache(
+    builder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing else of this project has run, the log of apt-get has no directory yet."""
+    commit(builder)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    wanting = tmp_path / "bin" / "dpkg-checkbuilddeps"
+    wanting.unlink()
+    wanting.write_text("#!/bin/sh\necho 'error: Unmet build dependencies: dh' >&2\nexit 1\n")
+    (tmp_path / "bin" / "apt-get").write_text('#!/bin/sh\necho "$*"\nexit 100\n')
+    for name in ("dpkg-checkbuilddeps", "apt-get"):
+        (tmp_path / "bin" / name).chmod(0o755)
+    log = tmp_path / "cache" / "paqm" / "build-dep.log"
+    status, said = build(builder)
+    assert (status, said) == (
+        2, f"build-deb: installing dh\nbuild-deb: apt-get failed, see {log}\n"
+    )  # fmt: skip
+    assert "build-dep" in log.read_text()
+
+
 @pytest.mark.skipif(not may_mount(), reason="a directory is mounted: needs root")
 def test_packages_need_a_place_that_executes(
     builder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Hardened hosts have /tmp mounted noexec: debian/rules is executed."""
-    git = ["git", "-C", str(builder), "-c", "user.name=t", "-c", "user.email=t@example.org"]
-    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
-        subprocess.run([*git, *words], check=True)
+    commit(builder)
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     mounts = 'mount --make-rprivate / && mount -t tmpfs -o noexec tmpfs "$TMPDIR"'
