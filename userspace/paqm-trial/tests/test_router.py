@@ -233,13 +233,13 @@ class Service(Case):
             with mock.patch.dict(os.environ, {"NOTIFY_SOCKET": str(place)}):
                 router.tell_manager("tc says:\n no")
             self.assertEqual(manager.recv(100), b"STATUS=tc says: no")
-        unit = (HERE.parent / "paqm-trial@.service").read_text()
+        unit = (HERE.parent / "paqm-trial@.service.in").read_text()
         self.assertRegex(unit, "(?m)^NotifyAccess=main$")
 
     def test_pause(self) -> None:
         """Nothing goes on after a restart, until it is said; the unit's own commands leave it."""
-        unit = (HERE.parent / "paqm-trial@.service").read_text()
-        lines = dict(re.findall(r"^(Exec\w+)=-?/usr/bin/paqm-trial (.*)$", unit, re.M))
+        unit = (HERE.parent / "paqm-trial@.service.in").read_text()
+        lines = dict(re.findall(r"^(Exec\w+)=-?@BINDIR@/paqm-trial (.*)$", unit, re.M))
 
         def by_unit(key: str, **env: str) -> None:
             with mock.patch.dict(os.environ, env):
