@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 built = Path(os.environ["MESON_BUILD_ROOT"]) / sys.argv[1]
-target = Path(os.environ.get("DESTDIR", "/")) / Path(sys.argv[2]).relative_to("/")
+target = Path(os.environ.get("DESTDIR") or "/") / Path(sys.argv[2]).relative_to("/")
 target.mkdir(parents=True, exist_ok=True)
 for file in sorted(built.iterdir()):
     shutil.copy(file, target / file.name)

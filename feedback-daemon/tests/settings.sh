@@ -5,6 +5,7 @@
 # settings as they were changed.
 # Usage: settings.sh BUILD
 set -eu
+here=$(dirname "$(readlink -f "$0")")
 export DESTDIR
 DESTDIR=$(mktemp -d -t paqm-settings.XXXXXX)
 trap 'rm -rf "$DESTDIR"' EXIT
@@ -26,3 +27,10 @@ done
 read=$(sed -n 's/^ExecStart=.* --config //p' "$units/paqmd.service")
 [ "$DESTDIR${read:=/etc/paqm/paqmd.conf}" = "$conf" ] ||
 	{ echo "paqmd.service has paqmd read $read, not ${conf#"$DESTDIR"}"; exit 1; }
+
+# No staging, said as makefiles do.
+mkdir "$DESTDIR/here"
+(cd "$DESTDIR/here" && MESON_BUILD_ROOT=$1 DESTDIR='' \
+	"$here/../../browser/install_extension.py" browser/extension "$DESTDIR/there")
+[ -e "$DESTDIR/there/manifest.json" ] ||
+	{ echo "with DESTDIR= the extension goes elsewhere"; exit 1; }
