@@ -431,23 +431,33 @@ def end(args: Any) -> int:
     )
     if not devices:
         say("no trial is set up on this machine")
+    troubles = []
     for device in devices:
-        if not (args.dir / device).is_dir():  # a device that is gone has its folder still
-            device = queue.real_name(device)
-        folder = folder_of(args.dir, device)
-        plan = load_plan(folder, ended=True)
-        # the unit ends by itself what it has begun: it would wait here for its own end
-        if as_service(args) and "SERVICE_RESULT" not in os.environ:
-            try:
-                queue.run("systemctl", "disable", "--now", "--quiet", UNIT.format(device))
-            except Trouble as err:
-                say(f"{err}: no matter, if the trial did not run as a service")
-        stop_process(folder)
-        say(release(folder, plan))
-        if not args.pause:
-            store.write_json(folder / PLAN, {"ended_ns": time.time_ns()} | plan)
-            say(f"{device}: the trial has ended; its data are in {folder}")
+        try:
+            end_one(args, device)
+        except Trouble as err:
+            troubles.append(str(err))
+    if troubles:
+        raise Trouble("; ".join(troubles))
     return 0
+
+
+def end_one(args: Any, device: str) -> None:
+    if not (args.dir / device).is_dir():  # a device that is gone has its folder still
+        device = queue.real_name(device)
+    folder = folder_of(args.dir, device)
+    plan = load_plan(folder, ended=True)
+    # the unit ends by itself what it has begun: it would wait here for its own end
+    if as_service(args) and "SERVICE_RESULT" not in os.environ:
+        try:
+            queue.run("systemctl", "disable", "--now", "--quiet", UNIT.format(device))
+        except Trouble as err:
+            say(f"{err}: no matter, if the trial did not run as a service")
+    stop_process(folder)
+    say(release(folder, plan))
+    if not args.pause:
+        store.write_json(folder / PLAN, {"ended_ns": time.time_ns()} | plan)
+        say(f"{device}: the trial has ended; its data are in {folder}")
 
 
 def stop_process(folder: Path) -> None:

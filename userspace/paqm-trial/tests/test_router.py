@@ -225,6 +225,26 @@ class Service(Case):
                 self.assertIn(told, said)
                 self.assertNotIn("; runs as", said)
 
+    def test_end_of_all(self) -> None:
+        """As when the package is removed: what fails on one device keeps no other trial running."""
+        for device in ("a0", "lo"):
+            self.assertEqual(self.say("router", device, "--bandwidth", "3mbit")[0], 0)
+
+        def release(folder: Path, plan: dict[str, object]) -> str:
+            if plan["device"] == "a0":
+                raise Trouble("a0: what stood there before is not back")
+            return "lo: back"
+
+        with mock.patch.object(router, "release", release):
+            status, said = self.say("end")
+        self.assertEqual(status, 2)
+        self.assertIn("disable --now --quiet paqm-trial@lo.service", self.ran)
+        self.assertIn("lo: back", said)
+        self.assertIn("a0: what stood there before is not back", said)
+        self.assertEqual(
+            [router.is_set_up(self.home / "lib" / device) for device in ("a0", "lo")], [True, False]
+        )
+
     def test_tells_the_manager(self) -> None:
         place = self.home / "notify"
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
