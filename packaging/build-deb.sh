@@ -25,8 +25,19 @@ fail() {
 install_missing git:git
 commit=$(git -C "$top" rev-parse --verify HEAD 2>&1) ||
 	fail "the packages are of the last commit, and git says: ${commit%%$'\n'*}"
-mkdir -p "${1:-$top/out/deb}"
-out=$(readlink -f "${1:-$top/out/deb}")
+# sudo is for the first time only: directories that it makes are those of its caller.
+out=$(realpath -m "${1:-$top/out/deb}")
+made=()
+dir=$out
+while [ ! -d "$dir" ]; do
+	made+=("$dir")
+	dir=$(dirname "$dir")
+done
+mkdir -p "$out"
+if [ "$(id -u)" -eq 0 ] && [ -n "${SUDO_UID:-}" ] && [ "${#made[@]}" -gt 0 ]; then
+	chown "$SUDO_UID:${SUDO_GID:-}" "${made[@]}"
+fi
+[ -w "$out" ] || fail "$out cannot be written, it is $(stat -c %U "$out")'s: name another directory"
 install_missing dpkg-buildpackage:dpkg-dev xz:xz-utils lintian:lintian
 if ! wanting=$(dpkg-checkbuilddeps "$top/packaging/debian/control" 2>&1); then
 	need_root "installing ${wanting#*dependencies: }"
@@ -62,7 +73,7 @@ fi
 cp -r "$tree/packaging/debian" "$tree/debian"
 
 (cd "$tree" && dpkg-buildpackage -us -uc)
-cp "$work"/*.deb "$work"/*.dsc "$work"/*.tar.* "$work"/*.changes "$work"/*.buildinfo "$out/"
+cp -f "$work"/*.deb "$work"/*.dsc "$work"/*.tar.* "$work"/*.changes "$work"/*.buildinfo "$out/"
 # the one tag is about an upload to Debian's own archive
 lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs "$work"/*.changes
 echo "build-deb: packages are in $out"

@@ -53,6 +53,30 @@ def builder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return clone
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="directories are given away: needs root")
+def test_packages_are_of_who_called_sudo(builder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """He builds the next ones without it."""
+    monkeypatch.setenv("SUDO_UID", "4711")
+    monkeypatch.setenv("SUDO_GID", "4712")
+    commit(builder)
+    build(builder)
+    for made in (builder / "out", builder / "out" / "deb"):
+        assert (made.stat().st_uid, made.stat().st_gid) == (4711, 4712)
+
+
+@pytest.mark.skipif(not may_mount(), reason="a directory is mounted: needs root")
+def test_packages_need_a_place_of_theirs(builder: Path) -> None:
+    """Not after minutes of building."""
+    commit(builder)
+    out = builder / "out" / "deb"
+    out.mkdir(parents=True)
+    mounts = f'mount --make-rprivate / && mount -t tmpfs -o ro tmpfs "{out}"'
+    status, said = build(builder, "unshare", "--mount", "sh", "-c", f'{mounts} && exec "$@"', "sh")
+    assert (status, said) == (
+        2, f"build-deb: {out} cannot be written, it is root's: name another directory\n"
+    )  # fmt: skip
+
+
 def build(clone: Path, *around: str) -> tuple[int, str]:
     command = [*around, str(clone / "packaging" / "build-deb.sh")]
     done = subprocess.run(command, capture_output=True, text=True)
