@@ -39,6 +39,32 @@ def test_purge_leaves_no_key_to_the_next_user(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "eth0.conf\n"), done.stderr
 
 
+REMOVE = """
+mount --make-rprivate / && mount -t tmpfs tmpfs /run || exit 77
+set -e
+mkdir -p /run/systemd/system /run/paqmd
+touch /run/paqmd/client.sock
+PATH="$1:$PATH" sh packaging/debian/paqmd.postrm remove >&2
+[ ! -e /run/paqmd ]
+"""
+
+
+@pytest.mark.skipif(not may_mount(), reason="another /run is mounted: needs root")
+def test_no_socket_outlives_its_path(tmp_path: Path) -> None:
+    """A service that fails, and is called while it is stopped, pulls its sockets in again: they
+    would be taken for those of the next installation, and nobody could connect to them."""
+    invoke = tmp_path / "deb-systemd-invoke"
+    invoke.write_text(f'#!/bin/sh\necho "$*" $(ls /run/paqmd) >{tmp_path}/said\n')
+    invoke.chmod(0o755)
+    command = ["unshare", "--mount", "sh", "-c", REMOVE, "sh", str(tmp_path)]
+    done = subprocess.run(command, cwd=cache.REPO, capture_output=True, text=True)
+    if done.returncode == 77:
+        pytest.skip("no mounts here")
+    assert done.returncode == 0, done.stderr
+    said = (tmp_path / "said").read_text()
+    assert said == "stop paqmd-client.socket paqmd-control.socket client.sock\n"
+
+
 @pytest.fixture
 def builder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What build-deb.sh is made of, beside programs that install and build nothing."""
