@@ -9,8 +9,6 @@
 #include <linux/ktime.h>
 #include <linux/netdevice.h>
 #include <linux/prefetch.h>
-#include <linux/tcp.h>
-#include <linux/udp.h>
 #include <linux/workqueue.h>
 #include <net/inet_ecn.h>
 #include <net/pkt_sched.h>
@@ -523,18 +521,23 @@ static noinline int paqm_enqueue_chosen(struct sk_buff *skb, struct Qdisc *sch, 
 	return paqm_enqueue_one(skb, sch, class, to_free);
 }
 
-/* A GSO packet that cannot be segmented: its headers are broken. */
-static int paqm_drop_uncut(struct sk_buff *skb, struct Qdisc *sch, int class,
-			   struct sk_buff **to_free)
+/*
+ * A segment may join another qdisc, which may drop whatever it holds: parents that serve us know of
+ * each at once. Where all has gone they sleep, and only a packet of their own wakes them.
+ */
+static int paqm_enqueue_known(struct sk_buff *skb, struct Qdisc *sch, int class,
+			      struct sk_buff **to_free)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
-	u64 hash = paqm_plain_flow(skb, &q->rules);
+	int len = qdisc_pkt_len(skb), ret;
 
-	if (class == PAQM_CLASSES)
-		class = hash && paqm_flow_counted(paqm_flows_slot(paqm_flows_set(&q->flows, hash),
-								  paqm_flow_tag(hash))) ?
-				PAQM_MEDIA : PAQM_ELASTIC;
-	return paqm_drop(skb, sch, to_free, class, &q->queue[class].n.drop_tail, PAQM_DROP_TAIL);
+	if (!sch->q.qlen)
+		return paqm_drop(skb, sch, to_free, PAQM_ELASTIC,
+				 &q->queue[PAQM_ELASTIC].n.drop_tail, PAQM_DROP_TAIL);
+	ret = paqm_enqueue_chosen(skb, sch, class, to_free);
+	if (ret == NET_XMIT_SUCCESS)
+		qdisc_tree_reduce_backlog(sch, -1, -len);
+	return ret;
 }
 
 /*
@@ -544,30 +547,24 @@ static int paqm_drop_uncut(struct sk_buff *skb, struct Qdisc *sch, int class,
 static noinline int paqm_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch, int class,
 				     struct sk_buff **to_free)
 {
-	struct paqm_cut *cut = &((struct paqm_sched_data *)qdisc_priv(sch))->cut;
+	struct paqm_sched_data *q = qdisc_priv(sch);
 	struct sk_buff *segs = paqm_gso_segments(skb);
 	unsigned int total = qdisc_pkt_len(skb);
+	struct paqm_cut cut;
 	int ret;
 
 	if (!segs)
 		return paqm_drop_uncut(skb, sch, class, to_free);
-	ret = paqm_gso_enqueue(segs, sch, paqm_enqueue_chosen, class, to_free, cut);
-	if (cut->taken)
-		qdisc_tree_reduce_backlog(sch, 1 - cut->taken, total - cut->bytes);
-	*cut = (struct paqm_cut){};
 	consume_skb(skb);
+	if (unlikely(rcu_access_pointer(q->child)) && sch->q.qlen) {
+		ret = paqm_gso_enqueue(segs, sch, paqm_enqueue_known, class, to_free, &cut);
+		return ret == NET_XMIT_SUCCESS ? ret | __NET_XMIT_STOLEN : ret; /* known */
+	}
+	ret = paqm_gso_enqueue(segs, sch, paqm_enqueue_chosen, class, to_free, &q->cut);
+	if (q->cut.taken)
+		qdisc_tree_reduce_backlog(sch, 1 - q->cut.taken, total - q->cut.bytes);
+	q->cut = (struct paqm_cut){};
 	return ret;
-}
-
-/* GSO packets from virtual machines give the size of their segments, not the number. */
-static noinline void paqm_count_segs(struct sk_buff *skb)
-{
-	struct skb_shared_info *info = skb_shinfo(skb);
-	u32 head = skb_transport_header_was_set(skb) ? skb_transport_offset(skb) : 0;
-
-	head += info->gso_type & SKB_GSO_UDP_L4 ? sizeof(struct udphdr) : sizeof(struct tcphdr);
-	info->gso_segs = min_t(u32, DIV_ROUND_UP(skb->len - min(head, skb->len), info->gso_size),
-			       U16_MAX);
 }
 
 /*

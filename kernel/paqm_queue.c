@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Lists of packets of sch_paqm: what is not done for each packet; dropping one before it joins. */
 #include <linux/rtnetlink.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
 #include <net/codel.h>
+#include "paqm_classify.h"
+#include "paqm_flows.h"
 #include "paqm_queue.h"
 #include "paqm_trace.h"
 
@@ -17,6 +21,30 @@ int paqm_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
 	trace_drop(qdisc_dev(sch)->name, class, why, qdisc_pkt_len(skb),
 		   q->queue[class].st.backlog, q->queue[class].inner.prob);
 	return paqm_qdisc_drop(skb, sch, to_free, why);
+}
+
+/* A GSO packet that cannot be segmented: its headers are broken. */
+int paqm_drop_uncut(struct sk_buff *skb, struct Qdisc *sch, int class, struct sk_buff **to_free)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	u64 hash = paqm_plain_flow(skb, &q->rules);
+
+	if (class == PAQM_CLASSES)
+		class = hash && paqm_flow_counted(paqm_flows_slot(paqm_flows_set(&q->flows, hash),
+								  paqm_flow_tag(hash))) ?
+				PAQM_MEDIA : PAQM_ELASTIC;
+	return paqm_drop(skb, sch, to_free, class, &q->queue[class].n.drop_tail, PAQM_DROP_TAIL);
+}
+
+/* GSO packets from virtual machines give the size of their segments, not the number. */
+void paqm_count_segs(struct sk_buff *skb)
+{
+	struct skb_shared_info *info = skb_shinfo(skb);
+	u32 head = skb_transport_header_was_set(skb) ? skb_transport_offset(skb) : 0;
+
+	head += info->gso_type & SKB_GSO_UDP_L4 ? sizeof(struct udphdr) : sizeof(struct tcphdr);
+	info->gso_segs = min_t(u32, DIV_ROUND_UP(skb->len - min(head, skb->len), info->gso_size),
+			       U16_MAX);
 }
 
 /* RTNL: packets are freed when it is released. */

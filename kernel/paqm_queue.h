@@ -21,6 +21,8 @@
 
 int paqm_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
 	      enum paqm_class class, u64 *counter, enum paqm_drop why);
+int paqm_drop_uncut(struct sk_buff *skb, struct Qdisc *sch, int class, struct sk_buff **to_free);
+void paqm_count_segs(struct sk_buff *skb);
 void paqm_free_list(struct paqm_sched_data *q, struct paqm_queue *queue);
 void paqm_drr_purge(struct paqm_sched_data *q, enum paqm_class class);
 void paqm_host_idle(struct paqm_sched_data *q, const struct paqm_flowq *over);

@@ -207,3 +207,30 @@ def test_no_class_above_sleeps_for_good(dummy: Wire, leaf: str, first: str, then
     sleep(4)
     within(f"{leaf}: left", sum(q.qlen for q in dummy.qdiscs("d0")), 0, 0)
     dummy.tc("qdisc del dev d0 root")
+
+
+@pytest.mark.parametrize("child", ("fq_codel limit 2", "fq_codel limit 4", "cake memlimit 20k"))
+def test_a_child_that_drops_puts_no_class_to_sleep(dummy: Wire, child: str) -> None:
+    """It drops by itself while segments join one by one, also those that were there before."""
+    for words in (
+        "qdisc add dev d0 root handle 2: hfsc default 1",
+        "class add dev d0 parent 2: classid 2:1 hfsc ls rate 100kbit ul rate 100kbit",
+        "qdisc add dev d0 parent 2:1 handle 1: prio bands 3 priomap" + 16 * " 0",
+        "qdisc add dev d0 parent 1:1 handle 10: paqm bandwidth 8mbit",
+        f"qdisc add dev d0 parent 10:2 handle 20: {child}",
+    ):
+        dummy.tc(words)
+
+    def send(source: int, *more: object) -> None:
+        dummy.run(TC_TESTS / "send.py", "d0", "--kind", "tcp", "--source", f"10.10.10.{source}",
+                  *more)
+
+    for source, size, segments in ((s, *more) for s in (2, 3) for more in (
+            (200, 4), (1000, 3), (1000, 5), (1000, 8), (1400, 5), (1400, 11))):
+        send(1, "--size", 1400)  # goes at once; the class rests for 112 ms
+        send(source, "--size", size)
+        send(3, "--size", 54 + 600 * segments, "--gso", 600)
+        sleep(4)
+        within(f"{child}, {segments} segments behind {size} bytes of {source}: left",
+               sum(q.qlen for q in dummy.qdiscs("d0")), 0, 0)
+    dummy.tc("qdisc del dev d0 root")
