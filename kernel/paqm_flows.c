@@ -60,6 +60,8 @@ void paqm_flows_copy(struct paqm_flows *to, const struct paqm_flows *from, u32 n
 		u32 tag = smp_load_acquire(&from->flow[i].tag);
 		struct paqm_flow *set = paqm_flows_set(to, from->more[i].low);
 
+		if (!(i & 8191))
+			cond_resched();
 		if (paqm_flow_silent(&from->flow[i], now_tick) > from->age_ticks)
 			continue;
 		for (j = 0; tag && j < PAQM_WAYS; j++) {
@@ -71,8 +73,6 @@ void paqm_flows_copy(struct paqm_flows *to, const struct paqm_flows *from, u32 n
 			*paqm_flow_gauge(to, &set[j]) = from->gauge[i];
 			break;
 		}
-		if (!(i & 8191))
-			cond_resched();
 	}
 }
 
