@@ -230,7 +230,7 @@ void ctl_receiver_report(struct ctl *c, double now, double lost, double rtt)
 {
 	struct fb_report r = {
 		.now = now,
-		.rtt = rtt,
+		.rtt = rtt < FB_RTT_MAX ? rtt : NAN,
 		.interval = c->last_report > 0 ? now - c->last_report : 0,
 		.fraction = ctl_clamp(lost, 0, 1),
 		.x_recv = NAN,

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Times that no path has: such an entry is broken or hostile. */
-#define RTT_MAX 60.0
 /* A clock of the peer that jumps further than ours between two packets has been set. */
 #define CLOCK_JUMP 30.0
 
@@ -33,7 +31,7 @@ static int by_seq(const void *a, const void *b)
 
 static bool sane(const struct fb_packet *p, double now)
 {
-	return isfinite(p->sent) && now >= p->sent && now - p->sent < RTT_MAX &&
+	return isfinite(p->sent) && now >= p->sent && now - p->sent < FB_RTT_MAX &&
 	       (!p->received || isfinite(p->recv));
 }
 

@@ -19,6 +19,7 @@
 #define FB_HISTORY 4096 /* arrivals remembered for rates */
 #define FB_REPORT 2048	/* packets of one report; what exceeds it is not looked at */
 #define FB_INTERVAL 5.0 /* s between receiver reports, usually (RFC 3550 section 6.2) */
+#define FB_RTT_MAX 60.0 /* s: no path has more; who says so is broken, hostile, or set a clock */
 
 struct fb_packet {
 	uint64_t seq; /* without wrap: fb_unwrap() */

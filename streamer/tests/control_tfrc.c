@@ -165,6 +165,9 @@ TEST(test_tfrc_reports)
 	for (int i = 0; i < 40; i++)
 		ctl_receiver_report(p.c, i, 0, 0.04);
 	SAME("no loss: all", ctl_rate(p.c, 40), params.rate_max);
+	/* that a peer claims, or two clocks make of a negative one */
+	ctl_receiver_report(p.c, 40, 0, 65535.99);
+	SAME("no such round trip", ctl_rate(p.c, 40), params.rate_max);
 	for (int i = 40; i < 80; i++)
 		ctl_receiver_report(p.c, i, 0.05, 0.04);
 	WITHIN("equation", ctl_rate(p.c, 80), 737.2e3, 0.02);
