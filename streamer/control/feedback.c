@@ -8,6 +8,7 @@
 
 /* A clock of the peer that jumps further than ours between two packets has been set. */
 #define CLOCK_JUMP 30.0
+#define OVERTAKEN 1.0 /* s: a packet with a lower number is not sent later by as much */
 
 void fb_init(struct fb *fb)
 {
@@ -33,6 +34,14 @@ static bool sane(const struct fb_packet *p, double now)
 {
 	return isfinite(p->sent) && now >= p->sent && now - p->sent < FB_RTT_MAX &&
 	       (!p->received || isfinite(p->recv));
+}
+
+/* Of more packets than 16 bits tell apart no report came: what has left since then is newer. */
+static uint64_t unwrap_gap(const struct fb *fb, const struct fb_packet *p)
+{
+	bool gap = fb->any && p->seq <= fb->highest && p->sent > fb->last_sent + OVERTAKEN;
+
+	return gap ? p->seq + 65536 : p->seq;
 }
 
 static void forget(struct fb *fb, size_t i)
@@ -103,9 +112,12 @@ bool fb_packets(struct fb *fb, double now, const struct fb_packet *pkts, size_t 
 
 	if (n > FB_REPORT)
 		n = FB_REPORT;
-	for (size_t i = 0; i < n; i++)
-		if (sane(&pkts[i], now))
-			p[fresh++] = pkts[i];
+	for (size_t i = 0; i < n; i++) {
+		if (!sane(&pkts[i], now))
+			continue;
+		p[fresh] = pkts[i];
+		p[fresh++].seq = unwrap_gap(fb, &pkts[i]);
+	}
 	qsort(p, fresh, sizeof(*p), by_seq);
 	for (size_t i = 0; i < fresh; i++) {
 		bool is_new = !fb->any || p[i].seq > fb->highest;

@@ -67,6 +67,29 @@ TEST(test_feedback)
 	SAME("round trip", r.rtt, 0.96);
 }
 
+/* Reports are lost until the numbers of 16 bits have gone round, by half or more. */
+TEST(test_unreported)
+{
+	static struct fb fb;
+	struct fb_report r;
+	struct fb_packet p;
+
+	for (unsigned int gap = 30000; gap < 200000; gap += 10000) {
+		unsigned int news = 0;
+
+		fb_init(&fb);
+		p = (struct fb_packet){
+			.seq = 1ULL << 32, .sent = 1, .recv = 1, .size = 1000, .received = true};
+		TRUE("the last before", fb_packets(&fb, 1.1, &p, 1, &r));
+		for (unsigned int i = 0; i < 100; i++) {
+			p.seq = fb_unwrap(&fb, (uint16_t)(gap + i));
+			p.sent = p.recv = 30 + 0.001 * i;
+			news += fb_packets(&fb, 31, &p, 1, &r);
+		}
+		SAME("all are new", news, 100);
+	}
+}
+
 /* A queue of 60 ms stands for 0.2 s, then there is advice of 1 Mbit/s, and 0.4 s go by. */
 static void path_of_queue_and_advice(struct path *p)
 {
