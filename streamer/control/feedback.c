@@ -8,7 +8,8 @@
 
 /* A clock of the peer that jumps further than ours between two packets has been set. */
 #define CLOCK_JUMP 30.0
-#define OVERTAKEN 1.0 /* s: a packet with a lower number is not sent later by as much */
+#define CLOCK_BACK 0.5 /* s: by more than rates are counted over */
+#define OVERTAKEN 1.0  /* s: a packet with a lower number is not sent later by as much */
 
 void fb_init(struct fb *fb)
 {
@@ -52,7 +53,8 @@ static void forget(struct fb *fb, size_t i)
 
 static void note_arrival(struct fb *fb, const struct fb_packet *p)
 {
-	if (!fb->n_arrived || fabs(p->recv - fb->last_recv) > CLOCK_JUMP) {
+	if (!fb->n_arrived || p->recv - fb->last_recv > CLOCK_JUMP ||
+	    fb->last_recv - p->recv > CLOCK_BACK) {
 		fb->n_arrived = 0;
 		fb->first_recv = fb->last_recv = p->recv;
 	}

@@ -67,6 +67,31 @@ TEST(test_feedback)
 	SAME("round trip", r.rtt, 0.96);
 }
 
+/* The peer's clock is set back, and half as much arrives from then on. */
+TEST(test_clock_back)
+{
+	static struct fb fb;
+	struct fb_report r;
+
+	for (int back = 1; back <= 1000; back *= 10) {
+		double sent = 0;
+
+		fb_init(&fb);
+		for (unsigned int i = 0; i < 6000; i++) {
+			struct fb_packet p = packet(i, true);
+
+			sent += i < 1000 ? 0.01 : 0.02;
+			p.sent = sent;
+			p.recv = sent + (i < 1000 ? 2000 : 2000 - back);
+			TRUE("taken", fb_packets(&fb, sent + 0.1, &p, 1, &r));
+			if (i == 999)
+				NEAR("before", fb_recv_rate(&fb, 0.5), 800e3);
+			if (i == 1050 || i == 1100 || i == 5999)
+				WITHIN("after", fb_recv_rate(&fb, 0.5), 400e3, 0.05);
+		}
+	}
+}
+
 /* Reports are lost until the numbers of 16 bits have gone round, by half or more. */
 TEST(test_unreported)
 {
