@@ -47,6 +47,7 @@ struct ctl_advice {
 	uint32_t seq;	 /* its sequence: one step per message */
 	/* Of the worst link by its byte counters: bit/s, and the share that is used. */
 	double capacity, load; /* capacity 0: no counters are told */
+	uint32_t routers;      /* whose advice is in force; 0: unknown */
 };
 
 /* What the receiving side of a controller tells (decide/decide.h): an RTCP APP packet. */

@@ -8,7 +8,8 @@
  * erf: the rate that the message names, as paqmd combined it over the routers; with paqmd --use
  * thesis-ecf that of steps. ecf: the relative value, whatever paqmd goes by, of the routers that it
  * tells of, one state per router, the smallest rules. Applied to a common rate instead, flows
- * through many routers starve.
+ * through many routers starve. A router that has fallen silent, or is on the way no more, rules no
+ * more: where fewer are in force than are known, those told of for longest are forgotten.
  */
 #include "streamer/control/control.h"
 
@@ -28,8 +29,10 @@ struct advised {
 		uint64_t id;
 		uint32_t seq;
 		double rate;
+		uint64_t told; /* greater: later */
 	} router[ROUTERS];
 	size_t n;
+	uint64_t told;
 };
 
 static void advised_init(void *state, const struct ctl_params *p, double now)
@@ -64,11 +67,39 @@ static bool advised_follows(const void *state)
 	return ((const struct advised *)state)->rate > 0;
 }
 
+static size_t ecf_find(const struct advised *s, uint64_t id)
+{
+	size_t i = 0;
+
+	while (i < s->n && s->router[i].id != id)
+		i++;
+	return i;
+}
+
+/* Of the routers that are known @most are in force, and none has granted more than was in use. */
+static void ecf_forget(struct advised *s, const struct ctl_params *p, size_t most)
+{
+	if (s->n <= most)
+		return;
+	while (s->n > most) {
+		size_t gone = 0;
+
+		for (size_t k = 1; k < s->n; k++)
+			if (s->router[k].told < s->router[gone].told)
+				gone = k;
+		s->router[gone] = s->router[--s->n];
+	}
+	for (size_t k = 0; k < s->n; k++)
+		s->router[k].rate = ctl_clamp(s->router[k].rate, 1, s->rate);
+	s->start = ctl_clamp(s->rate, p->rate_min, p->rate_max);
+}
+
 static void ecf_advice(void *state, const struct ctl_params *p, double now,
 		       const struct ctl_advice *a)
 {
+	size_t most = a->routers && a->routers < ROUTERS ? a->routers : ROUTERS, i;
 	struct advised *s = state;
-	size_t i = 0;
+	bool known;
 
 	(void)now;
 	if (a->rate <= 0) {
@@ -77,14 +108,17 @@ static void ecf_advice(void *state, const struct ctl_params *p, double now,
 		s->rate = 0;
 		return;
 	}
-	while (i < s->n && s->router[i].id != a->router)
-		i++;
-	if (i == ROUTERS)
-		return;
-	if (i == s->n) {
-		s->router[s->n].id = a->router;
+	i = ecf_find(s, a->router);
+	known = i < s->n;
+	if (known)
+		s->router[i].told = ++s->told;
+	ecf_forget(s, p, known ? most : most - 1);
+	i = ecf_find(s, a->router);
+	if (!known) {
+		s->router[i].id = a->router;
+		s->router[i].told = ++s->told;
 		/* What others allow binds anyway; where nobody does, nobody has granted more. */
-		s->router[s->n].rate = s->n ? p->rate_max : s->start;
+		s->router[i].rate = i ? p->rate_max : s->start;
 		s->n++;
 	} else if (s->router[i].seq == a->seq) {
 		return; /* the same message again: steps add up */

@@ -117,7 +117,8 @@ struct ctl_advice advice_control(const struct paqm_client_advice *a)
 	return (struct ctl_advice){.rate = (double)a->rate_bps,
 				   .value = a->value,
 				   .router = a->router_id,
-				   .seq = a->seq};
+				   .seq = a->seq,
+				   .routers = a->routers};
 }
 
 const char *advice_cause(const struct paqm_client_advice *a)

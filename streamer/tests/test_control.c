@@ -331,14 +331,14 @@ TEST(test_advised)
 	struct ctl *c = ctl_new(&ctl_ecf, &p, 0);
 	uint32_t seq = 0;
 
-	ctl_advise(c, 0, &(struct ctl_advice){1e6, 1, 1, ++seq, 0, 0});
+	ctl_advise(c, 0, &(struct ctl_advice){1e6, 1, 1, ++seq, 0, 0, 0});
 	SAME("ecf: the first message holds", ctl_rate(c, 0), 250e3);
 	ctl_free(c);
 
 	from_highest.option = highest;
 	c = ctl_new(&ctl_ecf, &from_highest, 0);
 	for (size_t i = 0; i < ROWS(step); i++) {
-		struct ctl_advice a = {1e6, step[i].value, step[i].router, ++seq, 0, 0};
+		struct ctl_advice a = {1e6, step[i].value, step[i].router, ++seq, 0, 0, 0};
 
 		ctl_advise(c, 0, &a);
 		ctl_advise(c, 0, &a);
@@ -346,13 +346,29 @@ TEST(test_advised)
 	}
 	ctl_advise(c, 0, &(struct ctl_advice){0});
 	SAME("ecf: nobody left", ctl_rate(c, 0), 63e3);
-	ctl_advise(c, 0, &(struct ctl_advice){1e6, 1, 3, ++seq, 0, 0});
+	ctl_advise(c, 0, &(struct ctl_advice){1e6, 1, 3, ++seq, 0, 0, 0});
 	SAME("ecf: somebody again", ctl_rate(c, 0), 63e3);
+	/* Of three routers the tightest falls silent, or is on the way no more. */
+	ctl_advise(c, 0, &(struct ctl_advice){1e6, 1, 4, ++seq, 0, 0, 2});
+	ctl_advise(c, 0, &(struct ctl_advice){1e6, 1, 5, ++seq, 0, 0, 3});
+	ctl_advise(c, 0, &(struct ctl_advice){1e6, 100e3, 5, ++seq, 0, 0, 3});
+	SAME("ecf: it rules", ctl_rate(c, 0), 63e3);
+	ctl_advise(c, 0, &(struct ctl_advice){1e6, 1, 4, ++seq, 0, 0, 3});
+	ctl_advise(c, 0, &(struct ctl_advice){1e6, 1, 4, seq, 0, 0, 2});
+	SAME("ecf: the others go on from there", ctl_rate(c, 0), 63e3);
+	ctl_advise(c, 0, &(struct ctl_advice){1e6, 50e3, 4, ++seq, 0, 0, 1});
+	SAME("ecf: and upwards", ctl_rate(c, 0), 113e3);
+	ctl_advise(c, 0, &(struct ctl_advice){1e6, 50e3, 6, ++seq, 0, 0, 1});
+	SAME("ecf: another way", ctl_rate(c, 0), 163e3);
+	for (uint64_t router = 7; router < 107; router++)
+		ctl_advise(c, 0, &(struct ctl_advice){1e6, 0.5, router, ++seq, 0, 0, 0});
+	ctl_advise(c, 0, &(struct ctl_advice){1e6, 0.1, 106, ++seq, 0, 0, 0});
+	TRUE("ecf: the newest of a hundred rules", ctl_rate(c, 0) < 100e3);
 	ctl_free(c);
 
 	c = ctl_new(&ctl_erf, &p, 0);
 	SAME("erf: start", ctl_rate(c, 0), 250e3);
-	ctl_advise(c, 0, &(struct ctl_advice){450e3, 1, 1, 1, 0, 0});
+	ctl_advise(c, 0, &(struct ctl_advice){450e3, 1, 1, 1, 0, 0, 0});
 	SAME("erf", ctl_rate(c, 0), 450e3);
 	ctl_advise(c, 0, &(struct ctl_advice){0});
 	SAME("erf: nobody left", ctl_rate(c, 0), 450e3);
@@ -437,7 +453,7 @@ static void parking(double spread)
 				if (f < 2 || (f - 2) / 2 == l)
 					ctl_advise(c[f], now,
 						   &(struct ctl_advice){1e6, (double)value,
-									(uint64_t)l + 1, seq, 0,
+									(uint64_t)l + 1, seq, 0, 0,
 									0});
 		}
 	}
