@@ -23,7 +23,7 @@ void xr_see(struct xr_window *w, uint16_t seq, uint32_t transit)
 	} else {
 		int16_t ahead = (int16_t)(seq - (uint16_t)w->highest);
 
-		if (w->highest + (uint32_t)ahead < w->first)
+		if ((int32_t)(w->highest + (uint32_t)ahead - w->first) < 0)
 			return; /* belongs to the window before */
 		if (ahead > 0)
 			w->highest += (uint32_t)ahead;

@@ -140,6 +140,7 @@ TEST(test_summary)
 {
 	struct xr_window w = {0};
 	uint8_t p[XR_SUMMARY_LEN];
+	size_t len = 0;
 
 	CHECK_EQ(xr_summary(p, &w, 1, 2), 0);
 	/* 65534 to 3 without 0, the second late by 90 and back: differences 90, 90, 0, 0 */
@@ -174,6 +175,12 @@ TEST(test_summary)
 	CHECK_EQ(paqm_get16(p + 18), 6);
 	CHECK_EQ(paqm_get32(p + 20), 1);
 	CHECK_EQ(paqm_get32(p + 32), 10);
+	/* and counts on when 32 bits have gone round: seven weeks of 1000 packets a second */
+	for (size_t n = 0; n < 1 << 18; n++) {
+		xr_see(&w, (uint16_t)(w.highest + 0x7fff), 1000);
+		len = xr_summary(p, &w, 11, 22);
+	}
+	CHECK_EQ(len, XR_SUMMARY_LEN);
 }
 
 TEST(test_take)
