@@ -78,7 +78,7 @@ def main(program: str) -> None:
         latecomer(program, Path(name))
         interlace(program, Path(name))
         ecn(program, Path(name))
-    usage(program)
+        usage(program, Path(name))
 
 
 def run(program: str, tmp: Path) -> None:
@@ -499,13 +499,16 @@ def upright(program: str, tmp: Path) -> None:
     check(sizes == {("192", "320")}, f"upright: {sizes}")
 
 
-def usage(program: str) -> None:
+def usage(program: str, tmp: Path) -> None:
     """Mistakes on the command line: status 2 and a message that names them."""
+    fast = tmp / "fast.y4m"
+    fast.write_bytes(b"YUV4MPEG2 W16 H16 F241:1\nFRAME\n" + bytes(384))
     for arguments, word in (
         (["send", "--to", "nowhere"], "--source"),
         (["send", "--to", "nowhere", "--source", "test"], "nowhere"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--rate-max", "7x"], "7x"),
         (["send", "--to", "127.0.0.1:9", "--source", "/nonexistent.y4m"], "/nonexistent.y4m"),
+        (["send", "--to", "127.0.0.1:9", "--source", str(fast)], "frame rate from 1 to 240"),
         (["send", "--to", "127.0.0.1:9", "--source", "/nonexistent-ü.y4m"], "/nonexistent-ü.y4m"),
         (["send", "--to", "127.0.0.1:9", "--source", "/nonexistent.mp4"], "/nonexistent.mp4"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--duration", "inf"], "--duration"),
