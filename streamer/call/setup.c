@@ -219,7 +219,15 @@ gboolean call_use_encoder(struct call *c, GError **error)
 	c->out.gop = OUTGOING_GOP;
 	c->out.repairs.fec = (guint)c->fec;
 	c->out.headers = wire_headers(c->ipv6, true);
-	return outgoing_check(&c->out, error);
+	if (!outgoing_check(&c->out, error))
+		return FALSE;
+	if (c->out.adaptor || MAX(c->width, c->height) <= OWN_SIDE_MAX)
+		return TRUE;
+	g_set_error(error, USAGE_ERROR, 0,
+		    "--size %dx%d: " OWN_ENCODER
+		    " takes no side above %d; choose another --encoder",
+		    c->width, c->height, OWN_SIDE_MAX);
+	return FALSE;
 }
 
 /* One port for RTP, and the next one: for RTCP, should the peer want it there. */

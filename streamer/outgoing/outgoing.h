@@ -26,6 +26,7 @@
 #include "streamer/rtp/train.h"
 
 #define OWN_ENCODER "paqmh264enc"
+#define OWN_SIDE_MAX 4096 /* of its pictures */
 #define OUTGOING_GOP 12	  /* usual; pictures that share a base quantizer */
 #define OUTGOING_QP_MIN 4 /* usual */
 /* Probes: often until the first answer. */

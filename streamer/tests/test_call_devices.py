@@ -324,6 +324,10 @@ def sizes(streamer: str, tmp: Path, screens: dict[str, X], _: Sound) -> None:
         said = Program(HERE, streamer, "call", "--listen", "--secret", "x", "--size", wrong).end(
             status=2)
         assert f"--size {wrong}: must be WIDTHxHEIGHT" in said, said
+    secret = calls.secret(tmp / "large", "a secret of many bytes")
+    said = Program(HERE, streamer, "call", "--listen", "--secret", secret, *TEST, "--sink", "none",
+                   "--size", "4098x16").end(status=2)
+    assert "--size 4098x16: paqmh264enc takes no side above 4096" in said, said
 
 
 def chosen(streamer: str, tmp: Path, _: dict[str, X], server: Sound) -> None:
