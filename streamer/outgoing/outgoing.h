@@ -101,7 +101,8 @@ struct outgoing {
 	/* counted by the streaming thread */
 	guint frames, qp, raw;
 	guint64 wire_bytes;
-	double paced; /* interval of the pacer, s */
+	gint64 begun, newest; /* first and last picture that came to the encoder, ns; 0: none */
+	double paced;	      /* interval of the pacer, s */
 };
 
 /**

@@ -45,15 +45,20 @@ static void on_caps(GObject *pad, GParamSpec *pspec, gpointer data)
 static GstPadProbeReturn on_raw_picture(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
 	struct outgoing *o = data;
+	gint64 pts = (gint64)GST_BUFFER_PTS(GST_PAD_PROBE_INFO_BUFFER(info));
 	gint sparse = g_atomic_int_get(&o->sparse);
 
 	(void)pad;
 	if (sparse && o->raw++ % (guint)sparse)
 		return GST_PAD_PROBE_DROP;
 	if (o->first_pts < 0)
-		o->first_pts = (gint64)GST_BUFFER_PTS(GST_PAD_PROBE_INFO_BUFFER(info));
-	return g_atomic_int_get(&o->waiting) || g_atomic_int_get(&o->stopped) ? GST_PAD_PROBE_DROP
-									      : GST_PAD_PROBE_OK;
+		o->first_pts = pts;
+	if (g_atomic_int_get(&o->waiting) || g_atomic_int_get(&o->stopped))
+		return GST_PAD_PROBE_DROP;
+	if (!o->newest)
+		o->begun = pts;
+	o->newest = pts;
+	return GST_PAD_PROBE_OK;
 }
 
 /* Streaming thread. */

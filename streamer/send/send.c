@@ -182,6 +182,12 @@ static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 	return G_SOURCE_CONTINUE;
 }
 
+/* s, of pictures that were left out, too. */
+static double sent_for(const struct outgoing *o)
+{
+	return (double)(o->newest - o->begun) / GST_SECOND + o->interval;
+}
+
 static void run(struct sender *s)
 {
 	guint tick, sigint, sigterm, sigusr1, timer = 0, first = 0, watch;
@@ -233,9 +239,7 @@ static void run(struct sender *s)
 		;
 	gst_object_unref(bus);
 	printf("sent %u pictures, %.0f kbit/s on the wire\n%s", s->out.frames,
-	       s->out.frames ? s->out.wire_bytes * 8 / (s->out.frames * s->out.interval) / 1000
-			     : 0.0,
-	       summary);
+	       s->out.frames ? s->out.wire_bytes * 8 / sent_for(&s->out) / 1000 : 0.0, summary);
 	g_free(summary);
 	refused = guard_summary(s->guard);
 	if (refused)

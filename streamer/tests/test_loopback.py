@@ -319,8 +319,14 @@ def quality_floor(program: str, tmp: Path) -> None:
     """Pictures that become fewer and smaller: all are decoded, the recording keeps its size."""
     output = tmp / "floor.y4m"
     options = ["--encoder", "paqmh264enc floor-qp=12", "--rate-max", "300kbit", "--duration", "8"]
-    sent, came = stream(program, tmp, options, ("--output", output))
+    to, sent, came = f"127.0.0.1:{free_port()}", tmp / "fs", tmp / "fr"
+    receiver = receive(program, to, came, "--output", output)
+    said, _ = finish(receiver, send(program, to, sent, tmp / "clip.y4m", "--loop", "--controller",
+                                    "fixed", *options))
     frames, decoded = rows(sent / "frames.csv"), rows(came / "decoded.csv")
+    kbps = 8 * sum(int(f["wire_bytes"]) for f in frames) / 8000
+    told = float(said.split(" pictures, ")[1].split()[0])
+    check(abs(told - kbps) < 0.03 * kbps, f"{told} kbit/s told, {kbps} sent")
     sizes = [(f["rtp_ts"], f["width"], f["height"]) for f in frames]
     check([(d["rtp_ts"], d["width"], d["height"]) for d in decoded] == sizes, "decoded sizes")
     check(sizes[0][1:] == ("320", "192") and sizes[-1][1:] == ("160", "96"), f"sizes {sizes}")
