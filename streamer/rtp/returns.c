@@ -13,6 +13,7 @@
 #define PAUSE_NS (100 * MS)
 #define EXPIRY_MIN_NS (3000 * MS) /* as paqmd's allowances */
 #define EXPIRY_MAX_NS (30000 * MS)
+#define ANEW_NS (EXPIRY_MAX_NS + 1000 * MS) /* what was returned before is in force no more */
 #define CNAME_MAX 40
 #define TRIP_US 100000	       /* where no round trip is known */
 #define ASKED_NS (5000 * MS)   /* for so long routers that asked are taken to ask */
@@ -55,8 +56,11 @@ bool returns_see(struct returns *r, const uint8_t *payload, size_t len, uint64_t
 	/* what is sent again has the field of then, and numbers of its own */
 	if (!at || (!*probe && (payload[1] & 0x7f) == RTX_PT))
 		return false;
-	/* another stream begins; anybody can say so, and is not answered more often for it */
-	if (r->have && r->newest.field.nonce != paqm_get32(payload + at + PAQM_FIELD_NONCE))
+	/* another stream begins; anybody can say so, and is not answered more often for it. Or this
+	 * one comes again, and more packets than 16 bits tell apart may have been lost.
+	 */
+	if (r->have && (r->newest.field.nonce != paqm_get32(payload + at + PAQM_FIELD_NONCE) ||
+			now_ns - r->said_ns > ANEW_NS))
 		*r = (struct returns){.said = r->said, .said_ns = r->said_ns};
 	if (*probe) {
 		kind = PAQM_RETURN_PROBE;

@@ -66,6 +66,10 @@ TEST(test_see)
 	/* another stream, though its numbers are lower */
 	CHECK_EQ(returns_see(&r, p, element(p, 3, 700000, 8), 901 * MS, &is), true);
 	CHECK_EQ(r.newest.seq, 3);
+	/* the same again after half a minute, in which numbers have gone round by more than half */
+	CHECK_EQ(returns_see(&r, p, element(p, 40003, 700000, 8), 30000 * MS, &is), false);
+	CHECK_EQ(returns_see(&r, p, element(p, 40003, 700000, 8), 32000 * MS, &is), true);
+	CHECK_EQ(returns_see(&r, p, element(p, 40004, 700000, 8), 32100 * MS, &is), true);
 	/* what holds no field */
 	CHECK_EQ(returns_see(&r, p, 0, 2000 * MS, &is), false);
 	CHECK_EQ(is, false);
