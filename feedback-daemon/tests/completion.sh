@@ -47,4 +47,14 @@ for command; do
 done
 commands=$("$program" --help | sed -nE 's/^  ([a-z][a-z-]*)( [A-Z]+)?(  .*|$)/\1/p' | sort)
 [ -z "$commands" ] || expect "commands" "$commands" "$(suggest '' | grep -v '^-')"
+
+# The name of a device is a word like any other, also one that bash would expand.
+if grep -q /sys/class/net "$completion"; then
+	devices=$(mktemp -d)
+	odd='$(echo)a{b,c}'
+	mkdir "$devices/$odd"
+	cd() { builtin cd "$devices" || exit; }
+	expect "devices" "$odd" "$({ suggest -i ''; suggest check ''; } | sort -u | grep -Fx "$odd")"
+	rm -r "$devices"
+fi
 exit "$failed"
