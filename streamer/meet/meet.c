@@ -55,7 +55,7 @@ static const char usage[] =
 
 static int listener[LISTENERS], listeners;
 static int most = MOST, per_address = PER_ADDRESS;
-static const char *where, *user_name = "nobody";
+static const char *host, *port, *user_name = "nobody"; /* NULL: all addresses, the usual port */
 static bool sandboxed = true;
 
 static bool number(const char *option, const char *text, int least, int top, int *out)
@@ -68,6 +68,35 @@ static bool number(const char *option, const char *text, int least, int top, int
 		return true;
 	log_line("%s %s: must be %d to %d", option, text, least, top);
 	return false;
+}
+
+/* "ADDR", "ADDR:PORT", "[ADDR]:PORT", a bare IPv6 address: @text gets the one, the other is
+ * returned. */
+static char *split(char *text)
+{
+	char *colon = strrchr(text, ':'), *bracket = strrchr(text, ']');
+
+	if (text[0] == '[' && bracket) {
+		if (bracket[1] && bracket[1] != ':')
+			return bracket; /* is no port */
+		memmove(text, text + 1, strlen(text));
+		bracket[-1] = 0;
+		return bracket[0] == ':' ? bracket + 1 : NULL;
+	}
+	if (!colon || strchr(text, ':') != colon)
+		return NULL;
+	*colon = 0;
+	return colon + 1;
+}
+
+/* Return: false after having logged what is wrong. */
+static bool listen_option(char *text)
+{
+	int n;
+
+	port = split(text);
+	host = *text ? text : NULL;
+	return !port || number("--listen: the port", port, 1, 65535, &n);
 }
 
 /* Return: false after having logged what is wrong. */
@@ -89,7 +118,8 @@ static bool options(int argc, char **argv)
 	while ((o = getopt_long(argc, argv, "l:hV", known, NULL)) >= 0) {
 		switch (o) {
 		case 'l':
-			where = optarg;
+			if (!listen_option(optarg))
+				return false;
 			break;
 		case OPT_MOST:
 			if (!number("--most", optarg, 2, ROOM_MOST, &most))
@@ -120,23 +150,6 @@ static bool options(int argc, char **argv)
 		return true;
 	log_line("unexpected argument '%s'; 'paqm-meet --help' tells more", argv[optind]);
 	return false;
-}
-
-/* "ADDR", "ADDR:PORT", "[ADDR]:PORT", a bare IPv6 address: @host gets the one, the other is
- * returned. */
-static const char *split(char *host)
-{
-	char *colon = strrchr(host, ':'), *bracket = strrchr(host, ']');
-
-	if (host[0] == '[' && bracket) {
-		memmove(host, host + 1, strlen(host));
-		bracket[-1] = 0;
-		return bracket[0] == ':' ? bracket + 1 : NULL;
-	}
-	if (!colon || strchr(host, ':') != colon)
-		return NULL;
-	*colon = 0;
-	return colon + 1;
 }
 
 static bool listen_at(const struct addrinfo *a)
@@ -173,18 +186,14 @@ static bool listen_at(const struct addrinfo *a)
 static bool open_listeners(void)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
-	char *host = where ? strdup(where) : NULL;
-	const char *port = host ? split(host) : NULL;
 	struct addrinfo *all = NULL, *a;
-	const char *why = NULL;
+	const char *why = NULL, *service;
 	char usual[8];
-	int err, n;
+	int err;
 
 	snprintf(usual, sizeof(usual), "%d", MEET_PORT);
-	port = port ? port : usual;
-	if (!number("--listen: the port", port, 1, 65535, &n))
-		return false;
-	err = getaddrinfo(host && *host ? host : NULL, port, &hints, &all);
+	service = port ? port : usual;
+	err = getaddrinfo(host, service, &hints, &all);
 	if (err)
 		why = gai_strerror(err);
 	for (a = all; a && !err && !why && listeners < LISTENERS; a = a->ai_next)
@@ -195,10 +204,9 @@ static bool open_listeners(void)
 		why = "there is no such address";
 	if (why)
 		log_line("cannot listen on %s, port %s: %s; give --listen ADDR:PORT",
-			 host && *host ? host : "all addresses", port, why);
+			 host ? host : "all addresses", service, why);
 	if (all)
 		freeaddrinfo(all);
-	free(host);
 	return !why;
 }
 
