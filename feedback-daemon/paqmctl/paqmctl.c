@@ -398,6 +398,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "paqmctl: unexpected argument '%s'\n", argv[optind]);
 		return 2;
 	}
+	if (opt.file && opt.json && !strcmp(opt.file, "-")) {
+		fputs("paqmctl: capture: packets and JSON cannot both go to stdout; name a file\n",
+		      stderr);
+		return 2;
+	}
 	if (opt.count && !commands[i].events) {
 		fprintf(stderr, "paqmctl: --count is for watch and capture, not for %s\n", name);
 		return 2;

@@ -45,6 +45,8 @@ def check_paqmctl(t: Trial) -> None:
         (["dance"], "unknown command 'dance'; try 'paqmctl --help'"),
         (["show", "me"], "unexpected argument 'me'"),
         (["capture"], "capture: name the file to write, or - for stdout"),
+        (["-j", "capture", "-"],
+         "capture: packets and JSON cannot both go to stdout; name a file"),
         (["--count", "0", "watch"], "--count 0: must be a number of 1 or more"),
         (["--count", "2", "show"], "--count is for watch and capture, not for show"),
     ):
