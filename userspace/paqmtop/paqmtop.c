@@ -336,9 +336,11 @@ static double parse(const char *text, const char *what, double low, double high)
 	char *end;
 	double value = strtod(text, &end);
 
-	if (end == text || *end || !(value >= low && value <= high))
-		die("%s must be a number from %g to %g, not \"%s\"", what, low, high, text);
-	return value;
+	if (end != text && !*end && value >= low && value <= high)
+		return value;
+	fprintf(stderr, "paqmtop: %s must be a number from %g to %g, not \"%s\"\n", what, low, high,
+		text);
+	exit(2);
 }
 
 int main(int argc, char **argv)

@@ -6,12 +6,14 @@ set -u
 top=$1
 status=0
 
-# refused NAME PATTERN ARGUMENTS...
+# refused STATUS NAME PATTERN ARGUMENTS...
 refused() {
-	name=$1 pattern=$2
-	shift 2
-	if out=$("$top" "$@" 2>&1); then
-		echo "not ok $name: accepted"
+	wanted=$1 name=$2 pattern=$3
+	shift 3
+	out=$("$top" "$@" 2>&1)
+	got=$?
+	if [ $got -ne "$wanted" ]; then
+		echo "not ok $name: status $got"
 		status=1
 	elif ! echo "$out" | grep -q -- "$pattern"; then
 		echo "not ok $name: $out"
@@ -21,13 +23,13 @@ refused() {
 	fi
 }
 
-refused "interval too short" 'the interval must be a number from 0.1' -i 0.01
-refused "interval no number" 'not "abc"' -i abc
-refused "interval not a number by name" 'not "nan"' -i nan
-refused "count of nothing" 'the count must be' -n 0
-refused "unknown option" '^Usage:' --nonsense
+refused 2 "interval too short" 'the interval must be a number from 0.1' -i 0.01
+refused 2 "interval no number" 'not "abc"' -i abc
+refused 2 "interval not a number by name" 'not "nan"' -i nan
+refused 2 "count of nothing" 'the count must be' -n 0
+refused 2 "unknown option" '^Usage:' --nonsense
 if [ ! -d /sys/kernel/tracing/events/paqm ] && [ ! -d /sys/kernel/debug/tracing/events/paqm ]; then
-	refused "module not loaded" 'modprobe sch_paqm\|run it as root' -n 1
+	refused 1 "module not loaded" 'modprobe sch_paqm\|run it as root' -n 1
 fi
 "$top" --help | grep -q -- --json || { echo "not ok help"; status=1; }
 "$top" --version | grep -q '^paqmtop [0-9]' || { echo "not ok version"; status=1; }
