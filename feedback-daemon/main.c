@@ -119,7 +119,11 @@ static bool load(struct conf *c, struct mistakes *m)
 		wrong++;
 	}
 	if (!strcmp(c->socket, c->control)) {
-		log_line("socket and control: must be two paths, not both %s", c->socket);
+		snprintf(why, sizeof(why), "socket and control: must be two paths, not both %s",
+			 c->socket);
+		log_line("%s", why);
+		if (m->first && !*m->first)
+			strcpy(m->first, why);
 		wrong++;
 	}
 	return !wrong;

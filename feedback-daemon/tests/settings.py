@@ -84,8 +84,17 @@ def check_reload(t: Trial) -> None:
     assert flow["accepted"] == 1
     t.answer(message(quote(t.send_media()), 2, 700_000.0))
     assert client.told().bps == 700_000
-    print("ok reload", flush=True)
     t.stop()
+
+    usual = t.command
+    t.command = [usual[0], *usual[5:]]  # the paths of the sockets are the file's
+    conf.write_text(f"socket {t.ipc}\ncontrol {t.control}\n")
+    t.start("--config", str(conf))
+    conf.write_text(f"socket {t.ipc}\ncontrol {t.ipc}\n")
+    assert f"must be two paths, not both {t.ipc}" in reload(t)
+    t.stop()
+    t.command = usual
+    print("ok reload", flush=True)
 
 
 def check_absent(t: Trial) -> None:
