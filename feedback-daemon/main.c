@@ -353,7 +353,10 @@ static int replay(struct engine *e)
 		if (err)
 			log_line("%s: %s", line.read, error);
 		offline_summary(e, &count, stdout);
-		err |= fflush(stdout) != 0;
+		if (fflush(stdout) && !err) {
+			log_line("cannot write the output: %s", strerror(errno));
+			err = 1;
+		}
 	}
 	engine_free(e);
 	return err;
