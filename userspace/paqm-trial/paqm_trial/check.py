@@ -9,6 +9,7 @@ import os
 import secrets
 import shutil
 import socket
+import struct
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -20,6 +21,12 @@ from paqm_trial.call import STREAMER, home_folder
 from paqm_trial.store import Trouble
 
 SOCKET = "/run/paqmd/client.sock"
+# What paqmd answers at once (feedback-daemon/paqm_ipc.h): a flow that this program does not send.
+HEAD = struct.Struct("=IBBH")
+FLOW = struct.pack("=16s16sHHIQQIIQ", b"", socket.inet_pton(socket.AF_INET6, "::ffff:127.0.0.1"),
+                   9, 9, 0, 0, 10**6, 0, 0, 1)  # fmt: skip
+ASK = HEAD.pack(0x50514950, 1, 1, HEAD.size + len(FLOW)) + FLOW
+ANSWER_S = 3
 CALL_S = 4
 Row = tuple[str, str, str]  # verdict, what, detail
 
@@ -173,22 +180,29 @@ def of_router(device: str, args: Any) -> list[Row]:
 
 
 def daemon() -> Row:
-    path = os.environ.get("PAQM_SOCKET", SOCKET)
+    path = os.environ.get("PAQM_SOCKET") or SOCKET
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+        connection.settimeout(ANSWER_S)
         try:
             connection.connect(path)
+            connection.send(ASK)
+            if not connection.recv(512):
+                raise ConnectionResetError
         except PermissionError:
             return (
                 "fail",
                 "paqmd",
                 (f"{path}: no permission: adduser NAME paqm, then log out and in again"),
             )
+        except (TimeoutError, BlockingIOError, ConnectionResetError, BrokenPipeError):
+            # its manager takes connections for it also if it cannot start
+            return "fail", "paqmd", f"{path}: it does not answer: journalctl -u paqmd tells why"
         except OSError as err:
             return (
                 "fail",
                 "paqmd",
                 (
-                    f"{path}: {err.strerror}: install the package paqmd, and: "
+                    f"{path}: {err.strerror or err}: install the package paqmd, and: "
                     "systemctl enable --now paqmd"
                 ),
             )

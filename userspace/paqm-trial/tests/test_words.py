@@ -7,12 +7,19 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import socket
 import subprocess
 import sys
+import threading
 import unittest
+from unittest import mock
 
 import folders
 from test_trial import HERE, Case, cli
+
+sys.path.insert(0, str(HERE.parents[2] / "clients" / "python"))
+from paqm_trial import check  # noqa: E402
+from paqmclient import records  # noqa: E402
 
 
 class Words(Case):
@@ -86,6 +93,35 @@ class Words(Case):
             command = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, program, *words]
             done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
             self.assertEqual((done.returncode, done.stderr), (status, ""))
+
+    def test_paqmd_answers(self) -> None:
+        """A socket alone is not enough: a service manager has it also if paqmd cannot start."""
+        asked = records.Registration(1, "", 9, "127.0.0.1", 9, 0, 0, 10**6)
+        self.assertEqual((check.ASK, asked.fault()), (asked.encode(), 0))
+        path = str(self.home / "paqmd.sock")
+
+        def serve(listener: socket.socket, answer: bytes) -> None:
+            connection = listener.accept()[0]
+            with connection:
+                if connection.recv(512) and answer:
+                    connection.send(answer)
+
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(path)
+            listener.listen()
+            with mock.patch.dict(os.environ, {"PAQM_SOCKET": path}):
+                for answer, verdict in ((b"taken", "ok"), (b"", "fail")):
+                    server = threading.Thread(target=serve, args=(listener, answer))
+                    server.start()
+                    self.assertEqual(check.daemon()[0], verdict)
+                    server.join()
+                with mock.patch.object(check, "ANSWER_S", 0.1):
+                    row = check.daemon()
+        self.assertEqual(row[0], "fail")
+        self.assertIn("does not answer", row[2])
+        for name, said in (("", check.SOCKET), ("/" + 120 * "x", "too long")):
+            with mock.patch.dict(os.environ, {"PAQM_SOCKET": name}):
+                self.assertIn(said, check.daemon()[2])
 
     def test_names_that_are_no_text(self) -> None:
         """Of folders, as from a machine with another encoding."""
