@@ -57,8 +57,9 @@ static const char *set_interface(struct conf *c, const char *v, bool first)
 
 	if (n == 0 || n >= CONF_IFACE_LEN)
 		return "a name of 1 to 15 bytes; see 'ip link', or any";
+	/* The kernel looks eth0:1 up as eth0, and calls no device so. */
 	for (i = 0; i < n; i++)
-		if (v[i] == '/' || isspace((unsigned char)v[i]))
+		if (v[i] == '/' || v[i] == ':' || isspace((unsigned char)v[i]))
 			return "the name of an interface, or any; see 'ip link'";
 	if (first)
 		c->ifaces = 0;

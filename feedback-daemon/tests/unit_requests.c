@@ -263,6 +263,7 @@ TEST(test_conf_file)
 	} bad[] = {
 		{"interface 0123456789abcdef", "1 to 15"},
 		{"interface a/b", "name of an interface"},
+		{"interface eth0:1", "name of an interface"},
 		{"interface \x80\n interface a b", "more than one value"},
 		{"user 0123456789012345678901234567890123", "1 to 32"},
 		{"group 0123456789012345678901234567890123", "1 to 32"},
