@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "feedback-daemon/host/stdio_fill.h"
+
 #define LOG_BURST 20
 #define LOG_PER_S 5
 
@@ -50,6 +52,7 @@ void log_open(void)
 	unsigned long long dev, ino;
 	struct stat st;
 
+	stdio_fill();
 	/* The variable is inherited: it counts only if it is about this stderr. */
 	journal = stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 &&
 		  !fstat(STDERR_FILENO, &st) && st.st_dev == dev && st.st_ino == ino;

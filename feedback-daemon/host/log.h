@@ -15,7 +15,9 @@ enum log_class { LOG_CLASS_RATE, LOG_CLASS_CLIENT, LOG_CLASS_MAX };
 extern bool log_verbose;
 extern const char *log_name; /* of the program; paqmd unless it is set */
 
-/* Find out who reads stderr. Until then lines are for people. */
+/* Find out who reads stderr. Until then lines are for people. To be called before anything is
+ * opened.
+ */
 void log_open(void);
 
 /* Something does not work: what, why, what to do. Priority: error. */

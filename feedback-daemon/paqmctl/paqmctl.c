@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "feedback-daemon/host/stdio_fill.h"
 #include "feedback-daemon/sockets/ctl.h"
 #include "feedback-daemon/sockets/request.h"
 #include "feedback-daemon/paqmctl/host_key.h"
@@ -343,6 +344,7 @@ int main(int argc, char **argv)
 	size_t i;
 	int o;
 
+	stdio_fill();
 	opt.control = getenv("PAQM_CONTROL");
 	if (!opt.control || !*opt.control)
 		opt.control = CTL_PATH;

@@ -164,6 +164,21 @@ def check_unread_log(t: Trial, make: Callable[[], tuple[int, int]], what: str) -
     print(f"ok {what} that nobody reads", flush=True)
 
 
+def check_closed(t: Trial) -> None:
+    """Started without standard descriptors: none of its own gets the log, nor what is printed."""
+    for closed in ("2>&-", "<&- >&- 2>&-"):
+        shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *t.command, "-i", "veth0"]
+        t.daemon = subprocess.Popen(["ip", "netns", "exec", t.net.sender, *shell])
+        t.until(lambda: t.ctl("stats").returncode == 0, "the daemon to be ready")
+        assert os.readlink(f"/proc/{t.daemon.pid}/fd/2") == "/dev/null"
+        t.sender().sock.close()
+        run = ["sh", "-c", 'exec "$@" >&-', "sh", t.paqmctl, "--control", str(t.control)]
+        out = subprocess.run(run, stderr=subprocess.PIPE, text=True, check=False)
+        assert out.returncode == 1 and "cannot write the output" in out.stderr, out
+        t.stop()
+    print("ok closed descriptors", flush=True)
+
+
 def check_unread_pipe(t: Trial) -> None:
     check_unread_log(t, pipe_log, "a pipe for a log")
 

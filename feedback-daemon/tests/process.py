@@ -32,6 +32,7 @@ from devices import (
     check_vlan,
 )
 from faults import (
+    check_closed,
     check_flood,
     check_hangs,
     check_opener,
@@ -59,7 +60,7 @@ CHECKS: list[Callable[[Trial], None]] = [
     check_manager, check_rude, check_shares, check_rights, check_host_key, check_open_source,
     check_many_sockets, check_batches, check_refused,
     check_sleep, check_flood, check_starved, check_opener, check_hangs,
-    check_unread_pipe, check_unread_terminal,
+    check_unread_pipe, check_unread_terminal, check_closed,
 ]
 
 
