@@ -316,6 +316,7 @@ int main(int argc, char **argv)
 
 	log_name = "rlqosd";
 	log_open();
+	signal(SIGPIPE, SIG_IGN); /* of the log */
 	if (!options(argc, argv))
 		return 2;
 	while (!node)

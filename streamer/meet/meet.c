@@ -237,6 +237,7 @@ int main(int argc, char **argv)
 
 	log_name = "paqm-meet";
 	log_open();
+	signal(SIGPIPE, SIG_IGN); /* of the log */
 	if (!options(argc, argv))
 		return 2;
 	if (!open_listeners())
