@@ -21,6 +21,7 @@ from paqm_trial.call import STREAMER, home_folder
 from paqm_trial.store import Trouble
 
 SOCKET = "/run/paqmd/client.sock"
+DEVICES = Path("/sys/class/net")
 # What paqmd answers at once (feedback-daemon/paqm_ipc.h): a flow that this program does not send.
 HEAD = struct.Struct("=IBBH")
 FLOW = struct.pack("=16s16sHHIQQIIQ", b"", socket.inet_pton(socket.AF_INET6, "::ffff:127.0.0.1"),
@@ -91,10 +92,11 @@ def offloads(device: str) -> Row:
 
 def speed(device: str, bandwidth: str | None) -> Row:
     try:
-        megabit = int(Path("/sys/class/net", device, "speed").read_text())
+        megabit = int((DEVICES / device / "speed").read_text())
     except (OSError, ValueError):
         return "unsure", "speed of the device", "the driver does not say it"
-    if megabit <= 0:
+    # of a tun or tap it says nothing: 10 on some kernels, 10000 on others
+    if megabit <= 0 or (DEVICES / device / "tun_flags").exists():
         return "unsure", "speed of the device", "the driver does not say it"
     if bandwidth and queue.parse_rate(bandwidth) > megabit * 1e6:
         return (

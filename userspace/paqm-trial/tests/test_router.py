@@ -123,6 +123,16 @@ class Queue(Case):
             names = [queue.real_name(name) for name in (other, "lo", "gone0", "-j", "a/b", "..")]
         self.assertEqual(names, ["lo", "lo", "gone0", "-j", "a/b", ".."])
 
+    def test_speed_of_a_tunnel(self) -> None:
+        """Its driver has a number, and a tunnel may carry more."""
+        device = self.home / "tun0"
+        device.mkdir()
+        (device / "speed").write_text("10\n")
+        with mock.patch.object(check, "DEVICES", self.home):
+            self.assertEqual(check.speed("tun0", "20mbit")[0], "fail")
+            (device / "tun_flags").write_text("0x1801\n")
+            self.assertEqual(check.speed("tun0", "20mbit")[0], "unsure")
+
 
 class Lock(Case):
     def test_refused_start_leaves_the_number(self) -> None:
