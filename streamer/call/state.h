@@ -120,10 +120,10 @@ struct call {
 	struct outgoing out;		 /* pictures; stopped: the peer does not take media yet */
 	struct scarce scarce;
 	struct unheard unheard;
-	guint pictures_out;	 /* up to the second before */
-	gint64 report_at;	 /* likewise, the newest on the picture */
-	guint64 pictures_played; /* likewise */
-	guint blank_for;	 /* s without a picture of the peer */
+	guint pictures_out;	       /* up to the second before */
+	gint64 report_at;	       /* likewise, the newest on the picture */
+	guint64 pictures_played;       /* likewise */
+	guint blank_for;	       /* s without a picture of the peer */
 	GInetSocketAddress *from, *to; /* where they go; @from: ICE has said so, or NULL */
 	struct inbound *inbound;       /* what comes */
 	struct call_tell *tell;	       /* and what its sender is told of it */

@@ -243,8 +243,7 @@ static void look_at_picture(struct call *c)
 	if (c->played[CALL_VIDEO] != c->pictures_played)
 		c->blank_for = 0;
 	else if (++c->blank_for == BLANK_S)
-		g_printerr("paqm-streamer: no picture of the peer has arrived for %d s\n",
-			   BLANK_S);
+		g_printerr("paqm-streamer: no picture of the peer has arrived for %d s\n", BLANK_S);
 	c->pictures_played = c->played[CALL_VIDEO];
 }
 

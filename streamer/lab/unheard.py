@@ -20,8 +20,8 @@ from scarce import PORT, SOUND, Call  # noqa: E402
 from trial import check, inside, within  # noqa: E402
 
 CLOSES, OPENS, END = 12.0, 72.0, 92.0  # s
-# s after the first: 15 after the newest report, which an interval of at most 6.2 s (RFC 3550 section
-# 6.3.1) may part from the last packet, and a second between two looks
+# s after the first: 15 after the newest report, which an interval of at most 6.2 s (RFC 3550
+# section 6.3.1) may part from the last packet, and a second between two looks
 STOPS = 15, 22.5
 BACK_BY = 12.0  # s after the second: a picture is tried every 5 s, and reported on
 TRIED = 13  # pictures, at most, meanwhile

@@ -13,8 +13,8 @@
 #include "streamer/outgoing/outgoing.h"
 #include "streamer/media/source.h"
 
-/* The circuit breaker has opened (gate.h). If reports come, but of others, it is tried again after a
- * while.
+/* The circuit breaker has opened (gate.h). If reports come, but of others, it is tried again after
+ * a while.
  */
 #define BREAKER_RETRY_S 60
 

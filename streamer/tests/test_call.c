@@ -444,7 +444,8 @@ TEST(test_unheard)
 		check(!unheard(&u, BREAKER_S - 1, TRUE, FALSE) && !unheard(&u, 1, TRUE, TRUE),
 		      "reports may be rare", i);
 	check(!unheard(&u, 1000, FALSE, FALSE), "without a camera nobody has to report", 0);
-	check(!unheard(&u, BREAKER_S - 1, TRUE, FALSE), "when it is there again, neither at once", 0);
+	check(!unheard(&u, BREAKER_S - 1, TRUE, FALSE), "when it is there again, neither at once",
+	      0);
 	check(unheard(&u, 1, TRUE, FALSE) == 1 && u.stopped, "then it stops", 0);
 	check(!unheard(&u, 1000, FALSE, FALSE) && !unheard(&u, 1000, TRUE, FALSE),
 	      "and does not come back by itself", 0);
