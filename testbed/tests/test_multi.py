@@ -140,6 +140,14 @@ def test_settled_is_the_end_of_the_last_deviation(tmp_path: Path) -> None:
     assert run.rate(run.flow("f1"), 5, 6) == pytest.approx(1e6)
 
 
+def test_nothing_settles_of_which_nothing_is_there(tmp_path: Path) -> None:
+    run = _run(tmp_path, [[2.0]] * 100)  # to 5 s
+    assert run.settled({"f0": 2e6}, 0, 4.9, 0.05, 0.5)[0] == 0
+    assert run.settled({"f0": 2e6}, 0, 9.9, 0.05, 0.5)[0] is None  # its sink has ended
+    assert run.settled({"f0": 2e6}, 4.8, 4.9, 0.05, 0.5)[0] is None  # shorter than a window
+    assert run.settled({}, 0, 4.9, 0.05, 0.5)[0] is None
+
+
 def test_checks_refuse_what_was_not_measured() -> None:
     checks = Checks()
     case = _case([])

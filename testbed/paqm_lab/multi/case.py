@@ -438,12 +438,13 @@ class Run:
         """Seconds from @begin until all flows stay within a part of their share to @end.
 
         From then on the mean of every window, wherever it begins, is within. The name is that of
-        the flow which is last; None: at the end some flow was still outside.
+        the flow which is last; None: at the end some flow was still outside, or there is none.
         """
         worst, name = 0.0, ""
-        for flow in self.case.flows:
-            if flow.name not in shares:
-                continue
+        judged = [flow for flow in self.case.flows if flow.name in shares]
+        if not judged:
+            return None, ""
+        for flow in judged:
             took = settled_s(*self.series(flow, window), shares[flow.name], begin, end, within)
             if took is None:
                 return None, flow.name
@@ -474,13 +475,18 @@ class Run:
 def settled_s(
     t: F64, rate: F64, share: float, begin: float, end: float, within: float
 ) -> float | None:
-    """Seconds from @begin until means stay within a part of a share to @end; None: never.
+    """Seconds from @begin until means stay within a part of a share to @end; None: never, or there
+    are none until then.
 
     @t: ends of windows, @rate: means in them; a window ends where the first one does
     """
+    if len(t) == 0 or t[-1] < end - 3 * BIN / 2:
+        return None
     window = float(t[0])
     t = t - window  # a window's begin
     chosen = (t > begin - BIN / 2) & (t <= end - window + BIN / 2)
+    if not chosen.any():
+        return None
     bad = chosen & (np.abs(rate / share - 1) > within)
     if not bad.any():
         return 0.0
