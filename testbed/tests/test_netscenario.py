@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Scenarios with a network of their own: what a refusal says, what becomes of links and flows."""
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from paqm_lab import cache, linktrace, scenario
 from paqm_lab.errors import LabError
 from paqm_lab.multi import netscenario
-from paqm_lab.multi.case import Case
+from paqm_lab.multi.case import Case, Run
 
 LOT = (scenario.SCENARIOS / "parking-lot.toml").read_text()
 FIRST = 'between = ["R1", "R2"]\nbandwidth = "10mbit"\ndelay_ms = 14'
@@ -78,6 +79,16 @@ def case(tmp_path: Path, text: str, seed: int = 1) -> Case:
         ('rate_max = "10mbit"', "files = [10, 20]\nidle_s = 1",
          r"flow\[1\]\.files needs the sender tcp"),
         ('sender = "advised"', "", r"flow\[1\]\.sender is missing, and the variant"),
+        ("from = 5", "from = 12", r"expect\[1\]: expected from < until <= duration, it has fr"),
+        ("from = 5", "from = 5\nuntil = 20", r"expect\[1\]: .* until 20, duration 10"),
+        ('figure = "share_percent"', 'figure = "delay_ms"',
+         r"expect\[1\]: delay_ms takes no from and until"),
+        ("duration = 10", 'duration = 10\nchange = [{at = 10, between = ["R1", "R2"], '
+         'bandwidth = "1mbit"}]', r"change\[1\]\.at: expected less than the duration, it is 10 of"),
+        ("duration = 10", "duration = 10\nmeasured_from = 30",
+         r"measured_from: expected less than the duration, it is 30 of 10"),
+        ("duration = 10", "duration = 10\nperiods = [[2, 12]]",
+         r"periods\[1\]: expected begin < end <= duration"),
     ],
 )
 def test_a_refusal_names_the_key_and_what_is_expected(
@@ -185,6 +196,20 @@ def test_flows_of_all_kinds(tmp_path: Path) -> None:
     sizes = [int(line.split(",")[1]) for line in lines]
     assert len(sizes) > 5 and min(sizes) >= 2000 and max(sizes) <= 100000
     assert sorted(sizes)[len(sizes) // 2] < 6000  # Pareto's median is 3343, uniform's 51000
+
+
+def test_a_flow_that_never_came_holds_no_limit_of_delay(tmp_path: Path) -> None:
+    expected = '[[expect]]\nflow = "S1"\nfigure = "delay_ms"\nat_most = 100\n'
+    lot = case(tmp_path, LOT + expected)
+    port: dict[str, object] = {"bins": [[0, 0, 0]] * 211, "packets": 0, "bytes": 0}
+    port |= {"window_packets": 0, "wait_mean_us": 0.0}
+    (tmp_path / "log").mkdir()
+    for sink in {flow.sink for flow in lot.flows}:
+        ports = {str(lot.port(flow)): port for flow in lot.flows if flow.sink == sink}
+        (tmp_path / "log" / f"sink-{sink}.log").write_text(json.dumps({"ports": ports}))
+    flows = [flow for flow in lot.flows if flow.entry == "S1"]
+    run = Run(lot, tmp_path)
+    assert netscenario.FIGURES["delay_ms"](run, flows, 0, 10) == [None] * len(flows)
 
 
 def test_each_figure_has_a_unit() -> None:

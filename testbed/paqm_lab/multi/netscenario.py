@@ -33,6 +33,7 @@ UNITS = {"rate_mbit": "Mbit/s", "share_percent": "%", "jain": "", "delay_ms": "m
 WEB_PORT = 5200
 SYNTHETIC = ("advised", "deaf", "tcp", "trace", "levels")  # senders besides real encoders
 TIMED = ("delay_ms", "settled_s", "reached_s")  # figures that TCP flows do not have
+OF_ITS_TIME = ("delay_ms", "reached_s")  # figures that have a time of their own
 # Keys of a flow that only some senders have.
 ONLY = {"congestion_control": ["tcp"], "poisson": ["advised", "deaf"], "lag_ms": ["advised"],
         "published": ["trace"], "controller": ["trace"], "size": ["advised", "deaf", "levels"],
@@ -372,8 +373,17 @@ def judge(data: dict[str, Any], run: Run, checks: Checks) -> None:
         checks.add(
             case, f"{name}_{figure}", worst, ">=" if least else "<=",
             entry["at_least" if least else "at_most"], UNITS[figure],
-            f"log/sink-*.log, *.pcap: worst flow, {begin:g} to {end:g} s", **more,
+            f"log/sink-*.log, *.pcap: worst flow, {_when(case, figure, flows, begin, end)}", **more,
         )
+
+
+def _when(case: Case, figure: str, flows: list[Flow], begin: float, end: float) -> str:
+    """What a figure is of."""
+    if figure == "reached_s":
+        return "from its start"
+    if flows[0].sender == "tcp":
+        return "all of its time"
+    return f"{case.facts['from'] if figure == 'delay_ms' else begin:g} to {end:g} s"
 
 
 Values = list[float | None]
@@ -398,7 +408,8 @@ def _jain(run: Run, flows: list[Flow], begin: float, end: float) -> Values:
 
 
 def _delay(run: Run, flows: list[Flow], begin: float, end: float) -> Values:
-    return [run.port(flow)["wait_mean_us"] / 1000 for flow in flows]
+    ports = [run.port(flow) for flow in flows]
+    return [port["wait_mean_us"] / 1000 if port["window_packets"] else None for port in ports]
 
 
 def _settled(run: Run, flows: list[Flow], begin: float, end: float) -> Values:
@@ -420,6 +431,7 @@ def check(path: Path, data: dict[str, Any]) -> NetScenario:
     """The scenario of this content, if it is one; `path` names it in what is refused."""
     scenario.validate(path, data, SCHEMA)
     nodes = [*data["routers"], *data["hosts"]]
+    _check_times(path, data)
     _different(path, "routers, hosts", nodes)
     _different(path, "flow, web", [entry["name"] for key in ("flow", "web")
                                    for entry in data.get(key, [])])
@@ -511,6 +523,13 @@ def check(path: Path, data: dict[str, Any]) -> NetScenario:
         if "variant" in entry:
             known(f"expect[{number}].variant", entry["variant"],
                   [variant["name"] for variant in data["variant"]])
+        begin, end = entry.get("from", 0), entry.get("until", data["duration"])
+        if not begin < end <= data["duration"]:
+            raise LabError(f"{path}: expect[{number}]: expected from < until <= duration, it has "
+                           f"from {begin:g}, until {end:g}, duration {data['duration']:g}")
+        if {"from", "until"} & entry.keys() and entry["figure"] in OF_ITS_TIME:
+            raise LabError(f"{path}: expect[{number}]: {entry['figure']} takes no from and until: "
+                           "delay_ms is from measured_from on, reached_s from the flow's start")
         if senders[entry["flow"]] in SENDERS and entry["figure"] == "delay_ms":
             raise LabError(f"{path}: expect[{number}].figure: of live streams there are the others")
         timed = {"from", "until"} & entry.keys() or entry["figure"] in TIMED
@@ -528,6 +547,21 @@ def sender_of(flow: dict[str, Any], variant: dict[str, Any]) -> str:
 def _live(flow: dict[str, Any], data: dict[str, Any]) -> bool:
     """Whether it is live video in any variant."""
     return any(sender_of(flow, variant) in SENDERS for variant in data["variant"])
+
+
+def _check_times(path: Path, data: dict[str, Any]) -> None:
+    """What would be after the end is refused: it would never be."""
+    times = [("measured_from", data.get("measured_from", 0))]
+    times += [(f"{key}[{number}].{name}", entry[name])
+              for key, name in (("change", "at"), ("program", "start"))
+              for number, entry in enumerate(data.get(key, []), start=1) if name in entry]
+    for where, t in times:
+        if t >= data["duration"]:
+            raise LabError(f"{path}: {where}: expected less than the duration, it is {t:g} of "
+                           f"{data['duration']:g}")
+    for number, (begin, end) in enumerate(data.get("periods", []), start=1):
+        if not begin < end <= data["duration"]:
+            raise LabError(f"{path}: periods[{number}]: expected begin < end <= duration")
 
 
 def _check_changes(path: Path, data: dict[str, Any], nodes: list[str]) -> None:
