@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from paqm_lab import cache
-from paqm_lab.catalogue import docs, table, verdict
+from paqm_lab.catalogue import docs, rows_acceptance, table, verdict
 from paqm_lab.catalogue.row import HIGHER, LOWER, Figure, Row
 
 
@@ -116,6 +116,25 @@ def test_rows_are_sound() -> None:
         names = [f.id for f in one.figures]
         assert len(names) == len(set(names)), id_
         assert not one.scenario or (cache.REPO / one.scenario).exists(), id_
+
+
+class Told:
+    """A context whose guest tells of these checks."""
+
+    def __init__(self, **values: float) -> None:
+        self.values = values
+
+    def guest(self, *_: object) -> dict[str, object]:
+        return {"checks": [{"name": name, "value": of} for name, of in self.values.items()]}
+
+
+def test_counters_of_which_nothing_is_told_do_not_agree() -> None:
+    rate = {"1 h at line rate: rate of the link": 100.0}
+    told = [Told(**rate, **more) for more in ({}, {"a: difference": 0.0, "b: difference": -2.0})]
+    found = [rows_acceptance.soak(ctx, 1)["lost"] for ctx in told]  # type: ignore[arg-type]
+    assert found == [None, 2.0]
+    runs = [{"lost": value, "rate": 100.0} for value in found]
+    assert verdict.of_row(table.rows()["X15"], runs[:1])["pass"] is False
 
 
 def test_page() -> None:

@@ -85,8 +85,9 @@ def unresponsive(ctx: Context, seed: int) -> Values:
 
 def soak(ctx: Context, seed: int) -> Values:
     got = named(ctx, "soak", seed)
+    apart = [abs(value) for name, value in got.items() if name.endswith(": difference")]
     return {
-        "lost": sum(abs(value) for name, value in got.items() if name.endswith(": difference")),
+        "lost": sum(apart) if apart else None,
         "rate": got["1 h at line rate: rate of the link"],
     }
 
