@@ -274,8 +274,8 @@ def _score(
 
 
 def _freezes(shown: npt.NDArray[np.bool_], interval: float) -> tuple[int, float]:
-    """Gaps of more than FREEZE between pictures, and their seconds."""
-    at = np.flatnonzero(shown) * interval
+    """Gaps of more than FREEZE between pictures, and their seconds; the last ends with the flow."""
+    at = np.append(np.flatnonzero(shown), len(shown)) * interval
     gaps = np.diff(at)
     long = gaps[gaps > FREEZE]
     return len(long), float(long.sum())

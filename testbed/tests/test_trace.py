@@ -195,6 +195,14 @@ def test_losses_slip_and_freeze(
     assert json.loads((tmp_path / "report.json").read_text()) == report
 
 
+def test_a_flow_that_ends_frozen_freezes() -> None:
+    shown = np.zeros(250, np.bool_)
+    shown[:50] = True
+    count, seconds = trace._freezes(shown, 0.04)
+    assert count == 1 and seconds == pytest.approx(8.04)
+    assert trace._freezes(np.ones(250, np.bool_), 0.04) == (0, 0.0)
+
+
 def _sent(count: int, interval: float = 0.04) -> trace.Sent:
     begun = (np.arange(count) * interval * 1e9).astype(np.int64)
     index = np.arange(count)
