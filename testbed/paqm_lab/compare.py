@@ -55,11 +55,11 @@ def _of_result(path: Path, filters: list[str]) -> list[Sample]:
         ]
     except (KeyError, TypeError) as err:
         raise LabError(f"{path}: not a result of `paqm-lab run`: it lacks {err}") from err
+    known = list(samples[0].traits) if samples else []
     for text in filters:
         name, mark, value = text.partition("=")
-        if not mark or name not in samples[0].traits:
-            raise LabError(f"filter {text!r}: expected NAME=VALUE with one of "
-                           f"{', '.join(samples[0].traits)}")
+        if not mark or name not in known:
+            raise LabError(f"filter {text!r}: expected NAME=VALUE with one of {', '.join(known)}")
         samples = [one for one in samples if str(one.traits[name]) in value.split("|")]
     return samples
 

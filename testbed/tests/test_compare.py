@@ -198,3 +198,13 @@ def test_why_there_are_no_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[st
     ):
         main(compare.main, a, b)
         assert why in capsys.readouterr().out
+
+
+def test_filters_that_leave_nothing_of_a_result(tmp_path: Path) -> None:
+    variants = [{"name": "paqm", "figures": {"delay": 1.0}}]
+    result = {"scenario": "demo", "seed": 1, "checks": [], "variants": variants}
+    (tmp_path / "result.json").write_text(json.dumps(result))
+    with pytest.raises(LabError, match="no run is left by the filters"):
+        compare.group(f"{tmp_path}:variant=cake,seed=1")
+    with pytest.raises(LabError, match="expected NAME=VALUE with one of scenario, variant, seed"):
+        compare.group(f"{tmp_path}:variant=cake,sead=1")
