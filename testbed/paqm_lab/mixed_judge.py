@@ -97,6 +97,18 @@ def _by_queue(rows: list[Json], case: Case, key: str) -> dict[str, dict[int, flo
     return found
 
 
+def _unknown(rows: list[Json], case: Case, quantity: Quantity) -> list[Json]:
+    """The runs of P-AQM that have no such figure, as of a stream of which nothing came. Without
+    VMAF are runs whose pictures were not scored; to others a stream that shows nothing has 0."""
+    return [
+        one
+        for one in rows
+        if (one["case"], one["queue"]) == (case.name, PAQM)
+        and quantity is not VMAF
+        and one["groups"].get("libwebrtc", {}).get(quantity.key) is None
+    ]
+
+
 def compare(rows: list[Json], case: Case) -> list[Comparison]:
     """All quantities of a case over P-AQM and over each rival, as far as there are figures."""
     found = []
@@ -356,6 +368,10 @@ def _compared(book: Book, rows: list[Json], case: Case, found: list[Comparison])
         name = f"libwebrtc_{quantity.name}_worse"
         queues = _by_queue(rows, case, quantity.key)
         if PAQM not in queues:
+            continue
+        if unknown := _unknown(rows, case, quantity):
+            what = _source(unknown, f"{quantity.meaning}: not known")
+            book.add(case.name, name, None, "<=", 0, quantity.unit, what)
             continue
         mine = [one for one in found if one.quantity is quantity]
         if not mine:

@@ -58,7 +58,7 @@ def group_figures(flows: list[Json], seconds: float, scored: bool) -> Json:
     figures: Json = {
         "count": len(flows),
         "lost": sum(flow["lost"] for flow in flows),
-        "lost_percent": mean_of([flow["lost_percent"] or 0.0 for flow in flows]),
+        "lost_percent": mean_of(_values(flows, "lost_percent")),
         "delay_p50_ms": mean_of(_values(flows, "sojourn_ms", "p50")),
         "delay_p95_ms": mean_of(_values(flows, "sojourn_ms", "p95")),
         "delay_p95_worst_ms": most_of(_values(flows, "sojourn_ms", "p95")),

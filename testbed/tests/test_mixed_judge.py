@@ -130,6 +130,21 @@ def test_less_rate_and_quality_are_worse() -> None:
     assert found["libwebrtc_loss_worse"]
 
 
+@pytest.mark.parametrize(
+    ("more", "name"),
+    [
+        ({"sojourn_ms": {"p50": None, "p95": None, "p99": None}}, "libwebrtc_delay_p95_worse"),
+        ({"packets": 0, "lost_percent": None}, "libwebrtc_loss_worse"),
+        ({"mean_mbit": None}, "libwebrtc_rate_worse"),
+    ],
+)
+def test_a_stream_of_which_nothing_came_is_no_merit(more: Json, name: str) -> None:
+    """Left out, its run would make the mean of the others better."""
+    rows = mix()
+    rows[0] = run("mix-1-1", "paqm", 1, {"f1": flow(), "d1": deaf(**more)})
+    assert verdicts(mix())[name] and not verdicts(rows)[name]
+
+
 def test_one_seed_is_reported_not_judged() -> None:
     found = mixed_judge.judge(mix(seeds=1, paqm_p95=50), CASES)
     assert all(not check["name"].startswith("libwebrtc") for check in found.checks)
