@@ -220,15 +220,16 @@ def page(data: Json) -> str:
         shown = table(data, row["name"])
         link = f"{row['link']} link, {row['link_mbit']:.2g}" if row["link"] else row["link_mbit"]
         lines += ["", f"## {row['title']}", ""]
+        other = [one for one in data["reported"] if one["variant"] == row["name"]]
         if not shown:
-            lines.append(f"`{row['name']}`: not run yet.")
+            why = other[0]["why"] if other else "not run yet"
+            lines.append(f"`{row['name']}`: {why}.")
             continue
         seeds = ", ".join(map(str, row["seeds"]))
         lines += [f"{link} Mbit/s, {row['rtt_ms']} ms; seeds {seeds}.", ""]
         lines += [*shown, "", _versions(data, row), ""]
         mine = [check for check in data["checks"] if check["variant"] == row["name"]]
         lines += [f"* {_verdict(check)}" for check in mine]
-        other = [one for one in data["reported"] if one["variant"] == row["name"]]
         lines += [f"* {_reported(one)}" for one in other]
         lines += ["", *_commands(data, row)]
     return "\n".join(lines) + "\n" + TAIL

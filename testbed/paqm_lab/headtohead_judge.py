@@ -292,6 +292,10 @@ def judge(runs: list[Json], rows: Mapping[str, Row]) -> tuple[list[Check], list[
     silent = []
     for row in rows.values():
         known = systems(row, runs)
+        there = {run["queue"] for run in runs if run["case"] == row.name}
+        if not known and PAQM in there and len(there) > 1:
+            why = "its systems have no seed in common"
+            silent.append({"variant": row.name, "name": "all demands", "why": why})
         if PAQM not in known or len(known) < 2:
             continue
         for quantity in QUANTITIES:

@@ -176,6 +176,18 @@ def test_limits_of_delay_and_loss_and_means_of_seeds() -> None:
     assert not judged(run_of(PAQM, lost_percent=0.06), rival)["loss_behind"]["pass"]
 
 
+def test_a_row_without_a_seed_in_common_says_so(tmp_path: Path) -> None:
+    """It was run, and failed unseen."""
+    known = headtohead_judge.result(tmp_path, ROWS, (1,))
+    known["runs"] = [run_of(PAQM, delay_p95_ms=99.0), run_of("cake-ecn", 2)]
+    known["versions"] = [{"paqm": "v"}]
+    data = headtohead_judge.result(tmp_path, ROWS, (1,), known)
+    assert not data["checks"]
+    assert [one["why"] for one in data["reported"]] == ["its systems have no seed in common"]
+    text = headtohead_docs.page(json.loads(suite.as_json(data)))
+    assert "`one-tcp`: its systems have no seed in common." in text
+
+
 def test_dualpi2_beside_tcp() -> None:
     rival = run_of("dualpi2-l4s", delay_p99_ms=5.9, share_percent=86.0)
     checks = judged(run_of(PAQM), rival)  # 3 ms and 100 %
