@@ -61,6 +61,12 @@ Validator = jsonschema.validators.extend(  # type: ignore[no-untyped-call,unused
         "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
     ),
 )
+# Queues that send as fast as the device takes packets, and those that do so unless told a rate.
+UNLIMITED = (
+    "bfifo", "choke", "codel", "dcbt", "drr", "dualpi2", "fq", "fq_codel", "fq_pie", "hhf", "pfifo",
+    "pfifo_fast", "pie", "prio", "red", "rlqos", "sfb", "sfq",
+)  # fmt: skip
+LIMITED_IF_TOLD = {"paqm": "bandwidth", "cake": "bandwidth", "netem": "rate"}
 ECT = {None: 0, "ect1": 1, "ect0": 2}  # the two bits in the IP header
 
 
@@ -253,6 +259,16 @@ def _expected(error: jsonschema.ValidationError) -> str:
     return str(error.message)
 
 
+def check_limit(where: str, variant: dict[str, Any]) -> None:
+    """A queue that limits no rate by itself needs a shaper, or the link has no end."""
+    kind, *words = variant["qdisc"].split()
+    told = LIMITED_IF_TOLD.get(kind)
+    has = told in words and "auto" not in words[words.index(told) :][1:2] if told else False
+    if "shaper" not in variant and (kind in UNLIMITED or told and not has):
+        without = f" without a {told}" if told else ""
+        raise LabError(f'{where}: {kind} limits no rate{without}: expected shaper = "htb"')
+
+
 def _check_sender(where: str, name: str, known: list[str]) -> None:
     if name not in known:
         raise LabError(f"{where}.sender: {name!r}: expected one of {', '.join(known)}")
@@ -328,6 +344,10 @@ def _check_sense(path: Path, data: dict[str, Any]) -> None:
                 raise LabError(f"{path}: variant[{number}].{key} needs the sender paqm-streamer")
         if "link" not in data["path"] and (variant.get("steady") or variant.get("follow")):
             raise LabError(f"{path}: variant[{number}]: steady and follow need path.link")
+        if "link" not in data["path"]:
+            check_limit(f"{path}: variant[{number}]", variant)
+        elif "shaper" in variant:
+            raise LabError(f"{path}: variant[{number}].shaper: path.link limits the rate itself")
         if variant.get("follow") and variant["qdisc"].split()[0] not in ("paqm", "cake"):
             raise LabError(f"{path}: variant[{number}].follow: expected a qdisc paqm or cake")
     if "cut_every" in data.get("clip", {}) and not is_recorded(data):

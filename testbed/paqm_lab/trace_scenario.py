@@ -89,6 +89,8 @@ def check(path: Path, data: Json) -> TraceScenario:
         names = [entry["name"] for entry in data.get(key, [])]
         if len(set(names)) < len(names):
             raise LabError(f"{path}: {key}: expected different names")
+    for number, variant in enumerate(data["variant"], start=1):
+        scenario.check_limit(f"{path}: variant[{number}]", variant)
     for number, group in enumerate(data.get("elastic", []), start=1):
         if not group["start"] < group["stop"] <= data["duration"]:
             raise LabError(f"{path}: elastic[{number}]: expected start < stop <= duration")

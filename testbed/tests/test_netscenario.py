@@ -79,6 +79,8 @@ def case(tmp_path: Path, text: str, seed: int = 1) -> Case:
         ('rate_max = "10mbit"', "files = [10, 20]\nidle_s = 1",
          r"flow\[1\]\.files needs the sender tcp"),
         ('sender = "advised"', "", r"flow\[1\]\.sender is missing, and the variant"),
+        ('qdisc = "paqm bandwidth {bandwidth}', 'qdisc = "pie',
+         r'variant\[1\]: pie limits no rate: expected shaper = "htb"'),
         ("from = 5", "from = 12", r"expect\[1\]: expected from < until <= duration, it has fr"),
         ("from = 5", "from = 5\nuntil = 20", r"expect\[1\]: .* until 20, duration 10"),
         ('figure = "share_percent"', 'figure = "delay_ms"',

@@ -48,6 +48,13 @@ def write(tmp_path: Path, text: str) -> str:
          r"variant\[1\]\.qdisc: ' ': expected a qdisc, in the words of tc"),
         ("seed = 1", "seed = 4294967296", r"seed: 4294967296 is greater than the maximum"),
         ("flows = 4", "flows = 4.0", r"elastic\[1\]\.flows: 4\.0: expected integer"),
+        ('"paqm bandwidth {bottleneck} feedback icmp"', '"fq_codel"',
+         r'variant\[1\]: fq_codel limits no rate: expected shaper = "htb"'),
+        ('"paqm bandwidth {bottleneck} feedback icmp"', '"paqm feedback icmp"',
+         r"variant\[1\]: paqm limits no rate without a bandwidth: expected shaper"),
+        ('"paqm bandwidth {bottleneck} feedback icmp"', '"paqm bandwidth auto feedback icmp"',
+         r"variant\[1\]: paqm limits no rate without a bandwidth: expected shaper"),
+        ("rtt_ms = 40", 'rtt_ms = 40\nlink = "lte"', r"variant\[2\]\.shaper: path\.link limits"),
     ],
 )
 def test_refusal_names_file_key_and_expectation(

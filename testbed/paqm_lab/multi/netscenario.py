@@ -438,6 +438,10 @@ def check(path: Path, data: dict[str, Any]) -> NetScenario:
     _different(path, "program", [entry["name"] for entry in data.get("program", [])])
     _different(path, "variant", [variant["name"] for variant in data["variant"]])
 
+    if any("bandwidth" in link for link in data["link"]):
+        for number, variant in enumerate(data["variant"], start=1):
+            scenario.check_limit(f"{path}: variant[{number}]", variant)
+
     def known(where: str, name: str, among: list[str]) -> None:
         if name not in among:
             raise LabError(f'{path}: {where}: "{name}" is unknown; expected one of '
