@@ -35,9 +35,10 @@ def say(text: str) -> None:
 
 
 def viewers(told: list[Json]) -> Json:
-    """What viewers saw from JUDGED on."""
+    """What viewers saw from JUDGED on; to who saw nothing all of it is a stall."""
+    nothing = [{"at_s": JUDGED, "s": DURATION - JUDGED}]
     frozen = [[one for one in viewer["freezes"] if one["at_s"] + one["s"] > JUDGED]
-              for viewer in told]
+              if viewer["pictures"] else nothing for viewer in told]
     rates = [float(np.mean(viewer["kbit_by_second"][int(JUDGED) : int(DURATION)]))
              for viewer in told]
     beside = [float(np.mean(viewer["kbit_by_second"][int(TCP_FROM) + 3 : int(TCP_UNTIL)]))

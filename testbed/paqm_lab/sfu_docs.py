@@ -218,7 +218,8 @@ trip 40 ms, {TCP} TCP flows (cubic) from {TCP_FROM:g} to {TCP_UNTIL:g} s of {DUR
 layer waits for the next, for at most half a second. Steps are below 1.5, since pion's own estimator sends no
 padding and grows to 1.5 of what arrives. Stalls are those of the W3C (`freezeCount`: an interval beyond
 three times the mean of 30, and beyond it by 150 ms), after {JUDGED:g} s; a missing packet is waited for
-300 ms, as NACK may repeat it. Packets lost are those that left the server and did not come.
+300 ms, as NACK may repeat it. A viewer who sees nothing has one stall, of all that time; he who has
+had less than 30 pictures has none yet. Packets lost are those that left the server and did not come.
 
 pion that follows advice also spreads lots; by its own estimator it has pion's own pacer. What is due to
 which was not measured apart. Gate and spreading were developed on this scenario and seed; earlier forms of

@@ -56,6 +56,15 @@ def test_viewers() -> None:
     assert found["first_picture_worst_s"] == sfu_case.DURATION, "a viewer saw nothing"
 
 
+def test_who_sees_nothing_is_no_viewer_without_stalls() -> None:
+    black = [viewer(first_picture_s=-1, pictures=0)] * sfu_case.VIEWERS
+    ours = FIGURES | sfu.viewers(black)
+    assert ours["stalls"] == ours["stalled_viewers"] == sfu_case.VIEWERS
+    assert ours["stalled_s"] == sfu_case.VIEWERS * (sfu_case.DURATION - sfu_case.JUDGED)
+    theirs = FIGURES | {"stalls": 22, "stalled_s": 5.5}
+    assert not all(row["pass"] for row in sfu.judge({"paqm": ours, "fq_codel-own": theirs}, 1))
+
+
 FIGURES = {key: 1.0 for key, _, _ in sfu_docs.ROWS} | {"viewers": 50, "lost_in_queue": 0}
 
 
