@@ -34,6 +34,10 @@ def load(path: Path) -> tuple[dict[str, Any], str | None]:
         raise LabError(f"{file}: cannot read the result: {err}") from err
     except json.JSONDecodeError as err:
         raise LabError(f"{file}: not valid JSON: {err}") from err
+    data = result.get("scenario_data") if isinstance(result, dict) else None
+    if isinstance(data, dict) and {"link", "trace"} & data.keys():
+        raise LabError(f"{file} is of a network of its own or of trace flows, which verify does "
+                       "not repeat; run its scenario and compare the figures by hand")
     missing = [key for key, kind in WANTED.items()
                if not isinstance(result, dict) or not isinstance(result.get(key), kind)]
     if not missing and not result["packet_log_sha256"]:  # it would be true of anything

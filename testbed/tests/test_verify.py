@@ -53,6 +53,8 @@ def test_a_version_that_differs_is_no_failure_where_packets_are_equal() -> None:
     (json.dumps(result(seed="1")), "has no seed"),
     (json.dumps(result(versions=["7.3.4"])), "has no versions"),
     (json.dumps(result(packet_log_sha256={})), "has no packet_log_sha256"),
+    (json.dumps({"scenario_data": {"link": []}, "seed": 1}), "is of a network of its own or of"),
+    (json.dumps(result(scenario_data={"trace": {}})), "is of a network of its own or of"),
 ])
 def test_what_is_no_result_is_refused(tmp_path: Path, text: str | None, said: str) -> None:
     file = tmp_path / "result.json"
