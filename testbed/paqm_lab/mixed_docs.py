@@ -120,9 +120,23 @@ class Page:
             f"{good} of {len(checks)} checks hold. {grid['runs']} runs; of the "
             f"{grid['whole_grid']} of the whole grid there are {grid['of_it']}. Figures in bold do "
             "not hold their limit; those in parentheses are not judged."
-            + (f" {silent}." if (silent := mixed_judge.unjudged(self.data)) else ""),
+            + (f" {silent}." if (silent := mixed_judge.unjudged(self.data)) else "")
+            + self.states(),
             "",
         ]
+
+    def states(self) -> str:
+        """In how many cases P-AQM and a rival were not run by the same state of the programs."""
+        made: dict[str, dict[str, set[str]]] = {}
+        for run in self.data["runs"]:
+            made.setdefault(run["case"], {}).setdefault(run["queue"], set()).add(run["programs"])
+        both = [of for of in made.values() if "paqm" in of and len(of) > 1]
+        apart = sum(any(other != of["paqm"] for other in of.values()) for of in both)
+        if not apart:
+            return ""
+        return (f" Runs are of {self.data['programs']} states of the programs: in {apart} of "
+                f"{len(both)} cases with rivals P-AQM's and theirs are not of the same, so what "
+                "sets them apart may be the programs, too.")
 
     def pooled(self) -> list[str]:
         rows = []

@@ -380,6 +380,15 @@ def test_the_page_shows_every_group_and_marks_what_fails(tmp_path: Path) -> None
         assert title in text
 
 
+def test_the_page_tells_of_runs_of_other_programs(tmp_path: Path) -> None:
+    store(tmp_path, "mix-1-1", "paqm", 1, {"f1": flow(), "d1": deaf()})
+    store(tmp_path, "mix-1-1", "cake", 1, {"f1": flow(), "d1": deaf()})
+    data = mixed_judge.result(tmp_path, CASES, (1,))
+    assert "states of the programs" not in mixed_docs.page(data)
+    data["runs"][0]["programs"], data["programs"] = "others", 2
+    assert "Runs are of 2 states of the programs: in 1 of 1 cases" in mixed_docs.page(data)
+
+
 def test_the_page_is_made_from_its_data() -> None:
     if mixed_docs.DATA.exists():
         data = json.loads(mixed_docs.DATA.read_text())
