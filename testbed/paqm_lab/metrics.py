@@ -9,7 +9,7 @@ Pure functions over arrays. Conventions, the same for every variant:
 - Rates are those that leave the bottleneck.
 - The fair share is per-flow max-min: every active flow, media or TCP, has the same claim on the
   bottleneck, and a media flow never more than its maximum. A flow is active from its first to its
-  last packet in the router's log.
+  last packet in the router's log; what falls silent early has a claim all the same (traffic.py).
 - Percentiles interpolate linearly.
 """
 

@@ -19,7 +19,7 @@ Bool = npt.NDArray[np.bool_]
 # A TCP connection beside the scenario's elastic flows counts as one from this many bytes on (else
 # it is control traffic).
 BULK_BYTES = 100_000
-LEAST = 1.0  # s; in less time a flow carries nothing that were its rate
+LEAST = 1.0  # s; in less time a flow carries nothing that were its rate, or is not silent
 # Capital letters: no media flow of a scenario can have such a name.
 ELASTIC = "TCP"
 
@@ -133,6 +133,7 @@ def read_traffic(run: Run) -> Traffic:
     caps: dict[str, float] = {}
     for flow in run.media:
         members = media[flow.name]
+        caps[flow.name] = flow.rate_max
         if members.any():
             mean = float(seen.size[members].mean())
             caps[flow.name] = flow.rate_max * mean / (mean - packets.ETHER_HEADER)
@@ -143,6 +144,10 @@ def read_traffic(run: Run) -> Traffic:
         if members.any():
             times = seen.t_in[members]
             traffic.activity[name] = (float(times[0]), float(times[-1]))
+    for flow in run.media:
+        # one that falls silent, or never says a word, has pictures until its end
+        begin, last = traffic.activity.get(flow.name, (flow.start, flow.start))
+        traffic.activity[flow.name] = (begin, flow.stop if flow.stop - last > LEAST else last)
     for name, members in bulk.items():
         # between two of its tries a flow that starves has data, too
         begin, last = traffic.activity[name]

@@ -36,12 +36,16 @@ class Faults:
     slow_frames: float = 0.0  # part of the frames that are never complete
     over_bound: bool = False
     mixed_base: bool = False
+    silent_from: float | None = None  # stream b sends no more, the others share what it leaves
     starved: bool = False  # a second TCP connection, of which nothing comes through
 
 
-def shares(t: float) -> dict[str, float]:
+def shares(t: float, faults: Faults | None = None) -> dict[str, float]:
     """The fair shares at t."""
+    silent = (faults or Faults()).silent_from
     caps = {n: RATE_MAX * SIZE / (SIZE - 14) for n, (a, b, _) in STREAMS.items() if a <= t < b}
+    if silent is not None and t >= silent:
+        caps.pop("b", None)
     if t >= TCP_START:
         caps["tcp"] = float("inf")
     return metrics.fair_shares(CAPACITY, caps)
@@ -61,8 +65,10 @@ def _stream(home: Path, capture: Capture, number: int, name: str, faults: Faults
     seq, credit = 0, 0.0
     for frame in range(round((stop - start) * FPS)):
         t = start + frame / FPS
+        if name not in shares(t, faults):
+            break
         factor = faults.media_share if t >= 9 else 1.0
-        credit += shares(t)[name] * factor / FPS / 8
+        credit += shares(t, faults)[name] * factor / FPS / 8
         count = max(1, int(credit // SIZE))
         credit -= count * SIZE
         whole = frame % 100 >= 100 * faults.slow_frames
@@ -117,7 +123,7 @@ def write_run(home: Path, faults: Faults | None = None, variant: str = "paqm") -
         capture.arrive(t, packet)
         capture.leave(t + 0.012, packet)
         seq += 1
-        t += size * 8 / (shares(t)["tcp"] * faults.elastic_share)
+        t += size * 8 / (shares(t, faults)["tcp"] * faults.elastic_share)
     for number, t in enumerate((0, 1, 3) if faults.starved else ()):
         syn = ipv4(TCP_HOST, SINK, 6, 60000 + number, tcp(0, 0, 50001, 5202))
         capture.arrive(TCP_START + t, syn)

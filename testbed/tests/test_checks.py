@@ -82,6 +82,12 @@ def test_nothing_measured_fails(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("when", [0.0, 9.0])
+def test_a_stream_that_falls_silent_fails(tmp_path: Path, when: float) -> None:
+    """It had left, its share was that of the others, and all was well; at 0 s it never came."""
+    assert "settle_max" in failing(tmp_path, Faults(silent_from=when))
+
+
 def test_encoders_of_others_have_no_base_quantizers(tmp_path: Path) -> None:
     """All targets but the two that are about paqm-streamer's own encoder; these fail there."""
     out = write_run(tmp_path, Faults(over_bound=True, wait=0.0011))
