@@ -9,7 +9,7 @@ import pytest
 
 from paqm_lab import cache, linktrace, scenario
 from paqm_lab.errors import LabError
-from paqm_lab.multi import netscenario
+from paqm_lab.multi import figures, netscenario
 from paqm_lab.multi.case import Case, Run
 
 LOT = (scenario.SCENARIOS / "parking-lot.toml").read_text()
@@ -110,6 +110,16 @@ def test_shares_are_those_of_the_network(tmp_path: Path) -> None:
     gfc = case(tmp_path, (scenario.SCENARIOS / "gfc2.toml").read_text())
     for name, rate in gfc.shares[0][1].items():
         assert rate * 1414 / 1400 == pytest.approx(published[name[0]] * 1e6)
+
+
+def test_shares_of_flows_whose_packets_differ(tmp_path: Path) -> None:
+    """Links count Ethernet headers: a flow of small packets has less on the IP level."""
+    lot = case(tmp_path, LOT.replace('flow]]\nname = "L"', 'flow]]\nname = "L"\nsize = 60', 1))
+    assert lot.flows[0].size == 60
+    shares = lot.shares[0][1]
+    assert shares["L.1"] == pytest.approx(2.5e6 * 60 / 74)
+    assert shares["S1.1"] == pytest.approx(2.5e6 * 1000 / 1014)
+    assert figures.share_at(lot, 9.0)["S3.2"] == pytest.approx(shares["S3.2"])
 
 
 def test_starts_are_of_the_seed(tmp_path: Path) -> None:

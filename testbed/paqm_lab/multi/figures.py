@@ -13,7 +13,7 @@ import numpy as np
 
 from paqm_lab.multi import periods
 from paqm_lab.multi.case import BIN, MBIT, Case, Flow, Run
-from paqm_lab.multi.shares import jain, max_min
+from paqm_lab.multi.shares import HEADER, jain, max_min
 from paqm_lab.multi.traceflows import WAIT_STEP
 
 Json = dict[str, Any]
@@ -34,7 +34,16 @@ def share_at(case: Case, t: float) -> dict[str, float]:
     """Max-min shares of the flows that are there at a time, bit/s."""
     paths = {flow.name: case.facts["paths"][flow.name]
              for flow in case.flows if flow.start <= t < flow.stop}
-    return max_min(case.facts["capacity"], paths, case.facts["ceilings"])
+    return ip_shares(case, paths)
+
+
+def ip_shares(case: Case, paths: dict[str, list[str]]) -> dict[str, float]:
+    """Max-min shares on these ways, IP level: links count packets with their Ethernet headers."""
+    part = {f.name: f.size / (f.size + HEADER) for f in case.flows if f.name in paths}
+    most = {name: ceiling / part[name]
+            for name, ceiling in case.facts["ceilings"].items() if name in paths}
+    shares = max_min(case.facts["hands_out"], paths, most)
+    return {name: share * part[name] for name, share in shares.items()}
 
 
 def reached_s(run: Run, flow: Flow) -> float | None:

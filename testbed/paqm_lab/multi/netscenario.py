@@ -21,7 +21,7 @@ from paqm_lab.errors import LabError
 from paqm_lab.guest import LEAD
 from paqm_lab.multi import figures, periods
 from paqm_lab.multi.case import MBIT, TRACED, Case, Checks, Flow, Run, ip_share
-from paqm_lab.multi.shares import jain, max_min
+from paqm_lab.multi.shares import jain
 from paqm_lab.rundata import ADVISED_SENDER
 from paqm_lab.scenario import rate
 from paqm_lab.senders import SENDERS
@@ -87,6 +87,7 @@ class NetScenario:
         case.facts = {
             "capacity": {key: handed * ip_share(bits, size) for key, bits in capacity.items()},
             "bits": capacity,
+            "hands_out": {key: handed * bits for key, bits in capacity.items()},
             "paths": {name: _bottlenecks(net, way, capacity) for name, way in ways.items()},
             "propagation": {name: _propagation(way, data) for name, way in ways.items()},
             "ladder": {"gop": ladder.GOP, "fps": TRACE_FPS} | data.get("ladder", {}),
@@ -97,7 +98,7 @@ class NetScenario:
         ceilings = {flow.name: flow.rate if flow.sender == "deaf" else flow.ceiling
                     for flow in case.flows if flow.sender != "tcp"}
         case.facts["ceilings"] = ceilings
-        case.shares = [(0.0, max_min(case.facts["capacity"], case.facts["paths"], ceilings))]
+        case.shares = [(0.0, figures.ip_shares(case, case.facts["paths"]))]
         begin = data.get("measured_from", 0)
         case.facts["from"] = begin
         case.facts["access"] = any("access" in link for link in data["link"])
