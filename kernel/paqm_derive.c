@@ -19,6 +19,7 @@
 #define PAQM_TAU2_MIN_US 150000	/* least measuring time where tau1 is a measured RTT */
 #define PAQM_BULK_PACKETS 5 /* of buckets of elastic flows, where the link takes them in 20 ms */
 #define PAQM_BULK_NS (2500 * NSEC_PER_USEC) /* of the link: what they hold where that is more */
+#define PAQM_BULK_FILL_NS (500 * NSEC_PER_MSEC) /* no picture comes of a share that takes longer */
 #define PAQM_CREDIT_PACKETS 6	/* credit of media at least, up to three times `credit` */
 #define PAQM_SMALL_DIV 20	/* uncounted media may take 5 % of c */
 #define PAQM_BULK_TARGET_NS (6 * NSEC_PER_MSEC) /* CoDel of elastic flows, RFC 8289: target */
@@ -159,13 +160,15 @@ static u64 paqm_packet_ns(u32 mtu, u64 bps)
 
 /*
  * Elastic flows that keep to three quarters of their share of @ct go ahead of others: who takes all
- * that he gets never does. Calls send a picture at once, of five packets or more. All of them
+ * that he gets never does. Calls send a picture at once, of five packets or more; of hundreds of
+ * flows none has the rate for one, and media would wait for what they send by chance. All of them
  * together have a bucket, too.
  */
 static void paqm_derive_bulk(struct paqm_sched_data *q, u64 ct, u32 mtu)
 {
 	u64 all = ct * 3 / 4, bps = paqm_div64(all, max(q->n_elastic, 1U));
-	u64 burst = min_t(u64, PAQM_BULK_PACKETS * mtu, paqm_bytes_in(q->capacity, PAQM_BURSTS_NS));
+	u64 most = min_t(u64, PAQM_BULK_PACKETS * mtu, paqm_bytes_in(q->capacity, PAQM_BURSTS_NS));
+	u64 burst = min(most, max_t(u64, mtu, paqm_bytes_in(bps, PAQM_BULK_FILL_NS)));
 	u64 together = max(burst, paqm_bytes_in(q->capacity, PAQM_BULK_NS));
 	u64 bytes = max(burst, min(paqm_bytes_in(bps, PAQM_BUCKET_NS), together));
 	u32 cost = paqm_bucket_cost(bps), cost_all = paqm_bucket_cost(all);

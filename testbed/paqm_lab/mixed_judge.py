@@ -292,6 +292,8 @@ def _torrent(book: Book, case: Case, rows: list[Json]) -> None:
         _source(rows, "rate of the follower against that of the link"),
         mean_mbit=mean_of(rates),
     )
+    _followers_delay(book, case, rows, "p95", FOLLOWER_P95_MS)
+    _followers_delay(book, case, rows, "p99", FOLLOWER_P99_MS)
 
 
 def _bad(book: Book, case: Case, rows: list[Json], by_case: Mapping[str, list[Json]]) -> None:

@@ -70,6 +70,28 @@ def test_a_stream_beside_flows_that_want_little(far: Wire) -> None:
     within("and waits at most so many us", heard.most[5004], 0, 20000)
 
 
+def crowd(to: str, flows: int, seconds: float) -> None:
+    """So many flows that send a packet now and then, ten of them at once; 3.5 Mbit/s in all."""
+    sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(flows)]
+    for n in range(int(seconds / 0.0331)):
+        for one in range(10):
+            sockets[(10 * n + one) % flows].sendto(b"\x40" * 1400, (to, 9000))
+        sleep(0.0331)
+
+
+def test_voice_beside_a_crowd(wire: Wire) -> None:
+    """Of 200 flows each packet is a rare one; all of them do not go ahead together."""
+    wire.queue("paqm bandwidth 5mbit")
+    with Listener(wire.b, 5004) as heard, together(
+        wire.task(crowd, "10.1.0.2", 200, 16),
+        wire.send("rtp", rate=20e3, size=80, seconds=16),
+    ):
+        sleep(6)
+        heard.forget()
+    within("voice waits at most so many us", heard.most[5004], 0, 7500)  # three packets of theirs
+    within("and loses nothing", heard.came[5004], 310, 315)
+
+
 @pytest.mark.parametrize("streams, flows", ((0, 20), (2, 20), (2, 4)))
 def test_voice_beside_what_is_not_counted(far: Wire, streams: int, flows: int) -> None:
     """STUN that nearly uses up its budget, TCP, and streams that send twice their share."""
