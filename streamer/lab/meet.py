@@ -490,7 +490,7 @@ def options(build: Path) -> None:
     cases: list[tuple[list[Any], int, str]] = [
         (["--most", "1"], 2, "must be 2 to 4096"), (["--most", "x"], 2, "must be"),
         (["--per-address", "0"], 2, "must be"), (["--sandbox=perhaps"], 2, "must be yes or no"),
-        (["--listen", "127.0.0.1:0"], 1, "must be 1 to 65535"), (["here"], 2, "unexpected"),
+        (["--listen", "127.0.0.1:0"], 2, "must be 1 to 65535"), (["here"], 2, "unexpected"),
         (["--listen", "nowhere.invalid"], 1, "cannot listen on nowhere.invalid"),
         (["--listen", "192.0.2.1"], 1, "cannot listen on 192.0.2.1, port 5091"),
         (["--nonsense"], 2, "nonsense")]

@@ -71,34 +71,44 @@ class Call:
         return [(int(row[column]) - self.begin) / 1e9
                 for row in trial.rows(self.home / host / f"{name}.csv")]
 
-    def turns(self) -> list[tuple[float, str]]:
-        return [((int(row["t_ns"]) - self.begin) / 1e9, row["detail"])
-                for row in trial.rows(self.home / "s" / "events.csv") if row["event"] == "picture"]
+    def turns(self, *wanted: str) -> list[float]:
+        """When the picture changed so, s since the begin; empty: it did otherwise."""
+        turns = [((int(row["t_ns"]) - self.begin) / 1e9, row["detail"])
+                 for row in trial.rows(self.home / "s" / "events.csv") if row["event"] == "picture"]
+        print(f"# {turns}", flush=True)
+        good = tuple(what for _, what in turns) == wanted
+        check(f"what becomes of the picture: {', '.join(wanted)}", good, (turns, self.said))
+        return [at for at, _ in turns] if good else []
+
+    def check_shown(self, name: str, begin: float, end: float) -> None:
+        """All of its pictures are shown between these seconds."""
+        shown = [t for t in self.times("v", "video", "play_ns") if begin <= t < end]
+        within(f"pictures a second, {name}", len(shown) / (end - begin), 22, 25)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+def call_of(text: str | None, happens: Sequence[tuple[float, Callable[[], object]]]) -> Call:
+    """As the command line wants it; @text: what the program is for."""
+    parser = argparse.ArgumentParser(description=(text or "").split("\n")[0])
     parser.add_argument("--build", type=Path, default=TOP / "build")
     build = parser.parse_args().build.resolve()
     trial.load_modules()
     stream_lab.lay_out()
-    call = Call(build, [(FALLS, lambda: link(NARROW)), (RISES, lambda: link(WIDE)),
-                        (END, lambda: None)])
-    turns = call.turns()
-    print(f"# {turns}", flush=True)
-    check("the picture pauses once and comes back once",
-          [what for _, what in turns] == ["paused", "back"], (turns, call.said))
-    if len(turns) != 2:
+    return Call(build, happens)
+
+
+def main() -> int:
+    call = call_of(__doc__, [(FALLS, lambda: link(NARROW)), (RISES, lambda: link(WIDE)),
+                             (END, lambda: None)])
+    turns = call.turns("paused", "back")
+    if not turns:
         return trial.summary()
-    (paused, _), (back, _) = turns
+    paused, back = turns
     within("it pauses, s after the link has become narrow", paused - FALLS, 0, PAUSED_BY)
     within("it is back, s after the link is wide again", back - RISES, 0, BACK_BY)
-    coded, shown = call.times("s", "frames", "t_ns"), call.times("v", "video", "play_ns")
-    still = [t for t in coded if paused + 1 < t < back]
+    still = [t for t in call.times("s", "frames", "t_ns") if paused + 1 < t < back]
     within("pictures a second, meanwhile", len(still) / (back - paused - 1), 2, 4)
-    for name, begin, end in (("before", 4, FALLS), ("afterwards", back + 2, END - 1)):
-        rate = len([t for t in shown if begin <= t < end]) / (end - begin)
-        within(f"pictures a second, {name}", rate, 22, 25)
+    call.check_shown("before", 4, FALLS)
+    call.check_shown("afterwards", back + 2, END - 1)
     heard = call.times("v", "audio", "play_ns")
     for name, begin, end in (("before", 4, FALLS), ("meanwhile", paused + 2, RISES),
                              ("afterwards", back + 2, END - 1)):

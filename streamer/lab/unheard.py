@@ -8,15 +8,13 @@ firewall in r drops what goes to the port of v's pictures, for a while.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "kernel" / "lab-tests"))
-import stream_lab  # noqa: E402
 import trial  # noqa: E402
-from scarce import PORT, SOUND, Call  # noqa: E402
+from scarce import PORT, SOUND, call_of  # noqa: E402
 from trial import check, inside, within  # noqa: E402
 
 CLOSES, OPENS, END = 12.0, 72.0, 92.0  # s
@@ -32,31 +30,21 @@ def firewall(command: str) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--build", type=Path, default=TOP / "build")
-    build = parser.parse_args().build.resolve()
-    trial.load_modules()
-    stream_lab.lay_out()
-    call = Call(build, [
+    call = call_of(__doc__, [
         (CLOSES, lambda: firewall("table ip f {\nchain c {\ntype filter hook forward priority 0;\n"
                                   f"ip daddr 10.3.0.2 udp dport {PORT} drop\n}}\n}}\n")),
         (OPENS, lambda: firewall("flush ruleset")),
         (END, lambda: None)])
-    turns = call.turns()
-    print(f"# {turns}", flush=True)
-    check("the picture stops once and comes back once",
-          [what for _, what in turns] == ["unheard", "heard"], (turns, call.said))
-    if len(turns) != 2:
+    turns = call.turns("unheard", "heard")
+    if not turns:
         return trial.summary()
-    (stopped, _), (back, _) = turns
+    stopped, back = turns
     within("it stops, s after the firewall drops it", stopped - CLOSES, *STOPS)
     within("it is back, s after the firewall lets it pass", back - OPENS, 0, BACK_BY)
-    coded, shown = call.times("s", "frames", "t_ns"), call.times("v", "video", "play_ns")
-    still = [t for t in coded if stopped + 1 < t < back]
+    still = [t for t in call.times("s", "frames", "t_ns") if stopped + 1 < t < back]
     within("pictures, meanwhile", len(still), 3, TRIED)
-    for name, begin, end in (("before", 4, CLOSES), ("afterwards", back + 2, END - 1)):
-        rate = len([t for t in shown if begin <= t < end]) / (end - begin)
-        within(f"pictures a second, {name}", rate, 22, 25)
+    call.check_shown("before", 4, CLOSES)
+    call.check_shown("afterwards", back + 2, END - 1)
     heard = call.times("v", "audio", "play_ns")
     share = len([t for t in heard if 4 <= t < END - 1]) / (END - 5) / SOUND
     check(f"share of the sound that is played ({share:.4f})", share >= 0.99)
