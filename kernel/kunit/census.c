@@ -337,7 +337,7 @@ static void paqm_kunit_side(struct kunit *test)
 static void paqm_kunit_hosts(struct kunit *test)
 {
 	static const u64 key[] = { 1, 2 };
-	struct paqm_flow *f[PAQM_CROWD + 3];
+	static struct paqm_flow *f[PAQM_CROWD + 3];
 	struct paqm_walk w = {
 		.now_tick = 1,
 		.window_ns = 200 * (u64)NSEC_PER_MSEC,
