@@ -145,6 +145,7 @@ gboolean outgoing_build(struct outgoing *o, GstElement *pipeline, GError **error
 	GstBin *bin = GST_BIN(pipeline);
 
 	o->pipeline = pipeline;
+	o->begun = -1;
 	for (int k = 0; k < o->n_encoders; k++) {
 		char name[8];
 

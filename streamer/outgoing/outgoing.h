@@ -101,7 +101,7 @@ struct outgoing {
 	/* counted by the streaming thread */
 	guint frames, qp, raw;
 	guint64 wire_bytes;
-	gint64 begun, newest; /* first and last picture that came to the encoder, ns; 0: none */
+	gint64 begun, newest; /* first and last picture that came to the encoder, ns; -1: none */
 	double paced;	      /* interval of the pacer, s */
 };
 

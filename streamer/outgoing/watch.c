@@ -55,7 +55,7 @@ static GstPadProbeReturn on_raw_picture(GstPad *pad, GstPadProbeInfo *info, gpoi
 		o->first_pts = pts;
 	if (g_atomic_int_get(&o->waiting) || g_atomic_int_get(&o->stopped))
 		return GST_PAD_PROBE_DROP;
-	if (!o->newest)
+	if (o->begun < 0)
 		o->begun = pts;
 	o->newest = pts;
 	return GST_PAD_PROBE_OK;
