@@ -22,6 +22,7 @@ import struct
 import time
 from collections.abc import Iterator
 
+LIAR = 0xBAD  # the router's identifier in messages
 ETH_P_IP = 0x0800
 ICMP_EXPERIMENT = 253
 PAYLOAD = 28  # bytes of UDP payload in a quote: RTP without header extension
@@ -93,7 +94,7 @@ def main() -> None:
     ap.add_argument("--interval", type=float, default=0.1, help="s between messages")
     ap.add_argument("--rate", type=float, default=1e6)
     args = ap.parse_args()
-    router, boot, seq = 0xBAD, 0x1234, 0
+    router, boot, seq = LIAR, 0x1234, 0
     if args.mode == "restart":
         heard = newest(args.router_device, socket.IPPROTO_ICMP, None)
         at = (heard[0] & 15) * 4

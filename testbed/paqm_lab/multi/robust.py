@@ -10,6 +10,7 @@ import numpy as np
 
 from paqm_lab import lab, topology
 from paqm_lab.multi.case import BIN, MBIT, Case, Checks, Flow, Run, ip_share, paqm, queues
+from paqm_lab.multi.liar import LIAR
 from paqm_lab.multi.shares import jain
 from paqm_lab.topology import Network, netem
 
@@ -274,6 +275,7 @@ def judge_silent(run: Run, checks: Checks) -> None:
 
 
 LIES, TRUTH = 6.0, 14.0
+LIE_EVERY = 0.1  # s
 HELD = 15.0  # s: how long paqmd holds a rate that flapped, allow.c
 
 
@@ -297,7 +299,7 @@ def liar(mode: str) -> Case:
     command += ["--epoch", "@T0@", "--start", str(LIES)]
     stop = case.duration - 1 if mode == "restart" else TRUTH
     command += ["--stop", str(stop), "--rate", "1000000"]
-    command += ["--interval", "0.25" if mode == "restart" else "0.1"]
+    command += ["--interval", "0.25" if mode == "restart" else str(LIE_EVERY)]
     case.program("liar", "F", *command, start=3)
     case.mark(LIES, "lies")
     share = case.facts["share"]
@@ -366,6 +368,12 @@ def judge_liar(run: Run, checks: Checks) -> None:
         checks.add(case, "believed_again", again[0] - LIES if again else None, "<=",
                    EXPIRY + 4 + 0.5, "s",
                    "src-v.txt: until the restarted router is believed: expiry and 4 s")
-    seen = run.saved("paqmd-SV.json")["stats"]
+    saved = run.saved("paqmd-SV.json")
+    seen = saved["stats"]
+    if mode != "restart":  # there nothing would be believed again
+        truth = sum(r["accepted"] for r in saved["routers"] if int(r["router_id"], 16) != LIAR)
+        heard = seen["accepted"] - truth + seen["refused"]["msg_value"]
+        checks.add(case, "lies_heard", 100 * heard * LIE_EVERY / (TRUTH - LIES), ">=", 75, "%",
+                   "paqmd-SV.json: messages of the liar that arrived, of one in 0.1 s")
     checks.figure(case, "refused", {k: n for k, n in seen["refused"].items() if n})
     checks.figure(case, "believed", seen["accepted"])
