@@ -225,11 +225,6 @@ def _over(net: Network, video: dict[str, Sent], names: list[str]) -> list[str]:
     return [name for name in video if set(net.facts["paths"][name]) & set(names)]
 
 
-def _until(cut: list[Part], t: float) -> float:
-    """The end of the interval that begins at t."""
-    return next(part.end for part in cut if part.begin == t)
-
-
 def _falls(
     net: Network, video: dict[str, Sent], steps: list[tuple[float, dict[str, float]]],
     cut: list[Part],
@@ -237,11 +232,16 @@ def _falls(
     """From a fall of capacity until no packet that leaves later waits beyond HIGH_MS; the worst."""
     worst: float | None = None
     for t, names in _turns(steps, up=False):
+        part = next(part for part in cut if part.begin == t)
         for name in _over(net, video, names):
+            if name not in part.shares:
+                continue
             flow = video[name]
             left = flow.t[flow.came]
-            inside = (left >= t) & (left < _until(cut, t)) & (flow.delay_ms() > HIGH_MS)
-            worst = max(worst or 0.0, float(left[inside].max(initial=t)) - t)
+            inside = (left >= t) & (left < part.end)
+            late = left[inside & (flow.delay_ms() > HIGH_MS)]
+            last = late.max(initial=t) if inside.any() else part.end  # silence got over nothing
+            worst = max(worst or 0.0, float(last) - t)
     return worst
 
 

@@ -110,6 +110,8 @@ def test_rise_and_fall() -> None:
     assert fall == pytest.approx(3.0, abs=0.05)
     never = rmcat_judge._rises(made, {"v1": steady(0, 99, 0.4e6)}, steps, cut)
     assert never == 20  # of the interval from 40 s
+    silent = rmcat_judge._falls(made, {"v1": steady(0, 60, 1e6)}, steps, cut)
+    assert silent == 20  # of that from 60 s
 
 
 def test_shares_leave_settling_out() -> None:
