@@ -236,7 +236,15 @@ static bool parse_prefix(char *text, struct tc_paqm_prefix *prefix)
 			return false;
 		prefix->len = strtoul(slash + 1, NULL, 10);
 	}
-	/* shown as it acts */
+	/* shown as it acts; packets of ::ffff:192.0.2.1 are of IPv4 on a wire */
+	if (prefix->family == 6 && prefix->len >= 96 &&
+	    IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)prefix->addr)) {
+		prefix->family = 4;
+		prefix->len -= 96;
+		bits = 32;
+		memcpy(prefix->addr, prefix->addr + 12, 4);
+		memset(prefix->addr + 4, 0, 12);
+	}
 	for (i = prefix->len; i < bits; i++)
 		prefix->addr[i / 8] &= ~(0x80 >> i % 8);
 	return prefix->family;

@@ -95,6 +95,7 @@ SETTINGS: list[tuple[str, str, Any]] = [
     ("dscp-media none", "dscp_media", []),
     ("feedback-to 10.0.0.0/8,2001:db8:1::/48", "feedback_to", ["10.0.0.0/8", "2001:db8:1::/48"]),
     ("feedback-to 192.0.2.1/24", "feedback_to", ["192.0.2.0/24"]),
+    ("feedback-to ::ffff:192.0.2.1/120", "feedback_to", ["192.0.2.0/24"]),
     ("feedback-to any", "feedback_to", []),
     ("feedback-to ::/0", "feedback_to", ["::/0"]),
     ("target-util 0.5", "target_util", 0.5),
