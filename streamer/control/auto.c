@@ -123,13 +123,14 @@ static void auto_advice(void *state, const struct ctl_params *p, double now,
 static bool contradicts(struct autoctl *s, const struct ctl_params *p, const struct fb_report *r)
 {
 	double marks = p->ecn == CTL_ECN_SCALABLE ? MARKED : LOSS;
+	double trip = isfinite(r->fb->rtt) ? r->fb->rtt : r->rtt; /* of receiver reports alone */
 
-	if (r->now - s->began < r->fb->rtt) { /* they are of packets sent before it came */
+	if (r->now - s->began < trip) { /* they are of packets sent before it came */
 		forget_signs(s, r->now);
 		return false;
 	}
 	/* passed over, not forgotten: a router that is elsewhere may tell now this, now that */
-	if (r->now - s->fell < r->fb->rtt + ANSWER) {
+	if (r->now - s->fell < (isfinite(trip) ? trip : 0) + ANSWER) {
 		next_window(s, r->now);
 		return false;
 	}

@@ -252,6 +252,14 @@ TEST(test_auto)
 	SAME("one report", ctl_rate(p.c, 0.5), 1e6);
 	ctl_receiver_report(p.c, 1, 0.05, 0.04);
 	SAME("two reports", ctl_rate(p.c, 1), 850e3);
+	/* nor is what a fall of the advice costs */
+	path_init(&p, &ctl_auto);
+	advise(&p, 1e6);
+	p.now = 2;
+	advise(&p, 0.5e6);
+	ctl_receiver_report(p.c, 2.1, 0.05, 0.04);
+	ctl_receiver_report(p.c, 2.5, 0.05, 0.04);
+	SAME("lost before it acted", ctl_rate(p.c, 2.5), 500e3);
 }
 
 /* The queue goes: it raised no doubt of the advice of 2.5 Mbit/s. */
