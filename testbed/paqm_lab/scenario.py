@@ -68,14 +68,22 @@ UNLIMITED = (
 )  # fmt: skip
 LIMITED_IF_TOLD = {"paqm": "bandwidth", "cake": "bandwidth", "netem": "rate"}
 ECT = {None: 0, "ect1": 1, "ect0": 2}  # the two bits in the IP header
+RATE = re.compile(r"([0-9]*\.?[0-9]+)([kmg]?)bit")
+FORMATS = jsonschema.FormatChecker(formats=())
 
 
 def rate(text: str) -> int:
     """A rate such as 8mbit in bit/s."""
-    match = re.fullmatch(r"([0-9.]+)([kmg]?)bit", text)
+    match = RATE.fullmatch(text)
     if not match:
         raise LabError(f'"{text}" is not a rate (such as 8mbit or 500kbit)')
     return round(float(match[1]) * UNITS[match[2]])
+
+
+@FORMATS.checks("rate")
+def _is_a_bit(value: object) -> bool:
+    """Whether a rate does not round to 0; what is none its pattern refuses."""
+    return not isinstance(value, str) or not RATE.fullmatch(value) or rate(value) > 0
 
 
 @dataclass(frozen=True)
@@ -245,6 +253,8 @@ def _expected(error: jsonschema.ValidationError) -> str:
         return f"unknown key {', '.join(extra)}; expected are {', '.join(known)}"
     if error.validator == "pattern" and "bit" in rule:
         return f"{value!r} is not a rate; expected a text such as 8mbit or 500kbit"
+    if error.validator == "format":
+        return f"{value!r}: expected 1bit or more"
     if error.validator == "pattern" and "description" in schema:
         return f"{value!r}: expected {schema['description']}"
     if error.validator == "pattern":
@@ -399,7 +409,7 @@ def _check_finite(path: Path, where: list[str | int], value: Any) -> None:
 def validate(path: Path, data: dict[str, Any], schema: Path) -> None:
     """Refuses what the schema does: file, key, and what is expected there."""
     rules = json.loads(schema.read_text())
-    errors = Validator(rules).iter_errors(data)
+    errors = Validator(rules, format_checker=FORMATS).iter_errors(data)
     first = min(errors, key=lambda error: list(map(str, error.absolute_path)), default=None)
     if first is not None:
         raise LabError(f"{path}: {_key(list(first.absolute_path))}: {_expected(first)}")

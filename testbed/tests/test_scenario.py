@@ -22,8 +22,11 @@ def write(tmp_path: Path, text: str) -> str:
     ("old", "new", "expected"),
     [
         ('bottleneck = "8mbit"', 'bottleneck = "8 Mb"', r"path\.bottleneck: '8 Mb' is not a rate"),
-        ('bottleneck = "8mbit"', 'bottleneck = "0mbit"', r"bottleneck: '0mbit' is not a rate"),
-        ('rate_max = "3mbit"', 'rate_max = "0.0mbit"', r"media\[1\]\.rate_max: '0.0mbit' is not"),
+        ('bottleneck = "8mbit"', 'bottleneck = "0mbit"', r"bottleneck: '0mbit': expected 1bit"),
+        ('rate_max = "3mbit"', 'rate_max = "0.0mbit"', r"media\[1\]\.rate_max: '0\.0mbit': ex"),
+        ('bottleneck = "8mbit"', 'bottleneck = "0.4bit"', r"'0\.4bit': expected 1bit or more"),
+        ('rate_max = "3mbit"', 'rate_max = "0.0001kbit"', r"'0\.0001kbit': expected 1bit"),
+        ('bottleneck = "8mbit"', 'bottleneck = "1.2.3mbit"', r"bottleneck: '1\.2\.3mbit' is not a"),
         ('bottleneck = "8mbit"', "", r"path: bottleneck is missing"),
         ("duration = 50", "duration = inf", r"duration: inf: expected a finite number"),
         ("start = 10", "start = nan", r"media\[3\]\.start: nan: expected a finite number"),
