@@ -25,6 +25,7 @@
 #include "feedback-daemon/host/log.h"
 #include "feedback-daemon/host/notify.h"
 #include "feedback-daemon/host/sandbox.h"
+#include "feedback-daemon/host/utf8.h"
 #include "feedback-daemon/loop.h"
 #include "feedback-daemon/neighbour/neighbours.h"
 #include "feedback-daemon/neighbour/qdisc.h"
@@ -199,9 +200,12 @@ static void counters(void)
 	printf("{\"node\": \"%016llx\", \"devices\": [", (unsigned long long)node);
 	for (int i = 0; i < n_devices; i++) {
 		const struct device *d = &devices[i];
+		char name[IF_NAMESIZE];
 
 		printf("%s{\"device\": \"", i ? ", " : "");
-		for (const char *c = d->name; *c; c++) /* a name may have any but / and blanks */
+		snprintf(name, sizeof(name), "%s", d->name);
+		utf8_mend(name);
+		for (const char *c = name; *c; c++) /* a name may have any but / and blanks */
 			printf(*c == '"' || *c == '\\' || (*c > 0 && *c < ' ') ? "\\u%04x" : "%c",
 			       *c);
 		printf("\", \"sent\": %llu, \"send_failed\": %llu, \"tell_failed\": %llu",

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "feedback-daemon/host/utf8.h"
+
 static const char *const causes[] = {
 	[PAQM_CAUSE_NONE] = "none",
 	[PAQM_CAUSE_ERF] = "erf",
@@ -64,14 +66,12 @@ static json_t *flow_name(const struct flow_key *k)
 static json_t *text(const char *s)
 {
 	json_t *o = json_string(s);
-	char copy[512], *p;
+	char copy[512];
 
 	if (o)
 		return o;
 	snprintf(copy, sizeof(copy), "%s", s);
-	for (p = copy; *p; p++)
-		if (*p & 0x80)
-			*p = '?';
+	utf8_mend(copy);
 	return json_string(copy);
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "feedback-daemon/conf.h"
+#include "feedback-daemon/host/utf8.h"
 #include "feedback-daemon/sockets/record.h"
 #include "feedback-daemon/sockets/request.h"
 #include "unit.h"
@@ -243,6 +244,36 @@ TEST(test_views)
 	CHECK(!strcmp(text_at(o, "error"), "line 1: ?? is no word"));
 	json_decref(o);
 	CHECK(!strcmp(refuse_name(REFUSE_MAX), "unknown"));
+}
+
+TEST(test_names_in_json)
+{
+	static const char *const good[] = {"",
+					   "eth0",
+					   "bl\xC3\xA5",
+					   "\xE2\x82\xAC",
+					   "\xED\x9F\xBF",
+					   "\xF0\x90\x80\x80",
+					   "\xF4\x8F\xBF\xBF"};
+	static const char *const bad[] = {"\xFF",
+					  "\x80",
+					  "a\xC3",
+					  "\xC3q",
+					  "\xE2\x82",
+					  "\xC1\xBF",
+					  "\xE0\x9F\xBF",
+					  "\xED\xA0\x80",
+					  "\xF0\x8F\xBF\xBF",
+					  "\xF4\x90\x80\x80",
+					  "\xF8\x88\x80\x80\x80"};
+	char name[] = "bl\xC3\xA5\xFF";
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		CHECK(utf8_is(good[i]));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		CHECK(!utf8_is(bad[i]));
+	utf8_mend(name);
+	CHECK(!strcmp(name, "bl???"));
 }
 /* What a configuration file must be, before its lines count. */
 static unsigned int mistakes;

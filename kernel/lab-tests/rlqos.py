@@ -243,8 +243,10 @@ def comes_back(build: Path) -> None:
     """A device goes, and another comes by its name: whoever watches the daemon has to start it
     anew. Meanwhile it goes on with the others."""
     odd = 'o"d\\d'
+    latin = os.fsdecode(b"bl\xe5")
     run("ip", "link", "add", "gone0", "type", "veth", "peer", "name", odd)
-    command = [str(build / "feedback-daemon/rlqosd"), "--user", "nobody", "gone0", odd, "lo"]
+    run("ip", "link", "add", latin, "type", "veth")
+    command = [str(build / "feedback-daemon/rlqosd"), "--user", "nobody", "gone0", odd, "lo", latin]
     with tempfile.NamedTemporaryFile("r") as log, subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=log, text=True) as daemon:  # fmt: skip
 
@@ -268,8 +270,9 @@ def comes_back(build: Path) -> None:
             daemon.kill()
         counted = (daemon.stdout.read() if daemon.stdout else "") or '{"devices": []}'
     names = [d["device"] for d in json.loads(counted)["devices"]]
-    check("JSON whatever the names", names == ["gone0", odd, "lo"], names)
-    run("ip", "link", "del", "gone0")
+    check("JSON whatever the names", names == ["gone0", odd, "lo", "bl?"], names)
+    for name in ("gone0", latin):
+        run("ip", "link", "del", name)
 
 
 def checks(build: Path) -> int:

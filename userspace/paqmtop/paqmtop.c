@@ -24,6 +24,7 @@
 #include <bpf/libbpf.h>
 #include <jansson.h>
 
+#include "feedback-daemon/host/utf8.h"
 #include "paqmtop.h"
 #include "paqmtop.skel.h"
 
@@ -280,8 +281,13 @@ static void show(const struct row *rows, size_t n, const struct row *old, size_t
 		json_t *top, *all = json_object();
 
 		clock_gettime(CLOCK_REALTIME, &now);
-		for (size_t i = 0; i < n; i++)
-			json_object_set_new(all, rows[i].name, device_json(&rows[i].dev));
+		for (size_t i = 0; i < n; i++) {
+			char name[PAQMTOP_NAME];
+
+			memcpy(name, rows[i].name, sizeof(name));
+			utf8_mend(name);
+			json_object_set_new(all, name, device_json(&rows[i].dev));
+		}
 		top = json_pack("{s:f, s:o, s:I}", "time", now.tv_sec + now.tv_nsec / 1e9,
 				"devices", all, "lost_records", (json_int_t)lost);
 		if (!top)
