@@ -310,8 +310,8 @@ static void expired(void *data, struct flow *f)
 	ipc_push(d, f);
 }
 
-/* Register the flows of a replay. Return: false after logging what is wrong. */
-static bool add_flows(struct engine *e)
+/* Register the flows of a replay. Return: exit status, after logging what is wrong. */
+static int add_flows(struct engine *e)
 {
 	FILE *f = line.flows ? fopen(line.flows, "re") : NULL;
 	char error[256];
@@ -320,20 +320,22 @@ static bool add_flows(struct engine *e)
 
 	if (line.flows && !f) {
 		log_line("%s: %s", line.flows, strerror(errno));
-		return false;
+		return 1;
 	}
 	if (f) {
-		err = offline_flows(f, e, error, sizeof(error));
-		if (err)
+		if (offline_flows(f, e, error, sizeof(error))) {
 			log_line("%s: %s", line.flows, error);
+			err = ferror(f) ? 1 : 2;
+		}
 		fclose(f);
 	}
 	for (i = 0; i < line.n_flow && !err; i++) {
-		err = offline_add(e, line.flow[i], error, sizeof(error));
-		if (err)
+		if (offline_add(e, line.flow[i], error, sizeof(error))) {
 			log_line("--flow '%s': %s", line.flow[i], error);
+			err = 2;
+		}
 	}
-	return !err;
+	return err;
 }
 
 /* Replay a capture file (--read). Return: exit status. */
@@ -346,7 +348,7 @@ static int replay(struct engine *e)
 
 	if (!in) {
 		log_line("%s: %s", line.read, strerror(errno));
-	} else if (!add_flows(e)) {
+	} else if ((err = add_flows(e))) {
 		fclose(in);
 	} else {
 		err = offline_run(in, e, stdout, &count, error, sizeof(error)) != 0;

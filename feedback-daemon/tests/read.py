@@ -264,14 +264,15 @@ def check_flows(t: Trial) -> None:
         flows.write_text(line)
         status, lines, text_got = t.read(data, "--flows", str(flows))
         t.expect(f"flows {line[:40]!r}: {text_got}", (status, text in text_got, lines),
-                 (1, True, []))
-    for words, text in (
-        (["--flow", "x"], "--flow 'x': source"),
-        (["--flow", "*:9 10.0.0.1:9 floor " + "0" * 250], "longer than 255"),
-        (["--flows", "/nonexistent/flows"], "No such file"),
+                 (2, True, []))
+    for words, want, text in (
+        (["--flow", "x"], 2, "--flow 'x': source"),
+        (["--flow", "*:9 10.0.0.1:9 floor " + "0" * 250], 2, "longer than 255"),
+        (["--flows", "/nonexistent/flows"], 1, "No such file"),
+        (["--flows", "/"], 1, "Is a directory"),
     ):
         status, _, text_got = t.read(data, *words)
-        t.expect(f"{words}: {text_got}", (status, text in text_got), (1, True))
+        t.expect(f"{words}: {text_got}", (status, text in text_got), (want, True))
 
 
 def check_bad_files(t: Trial) -> None:
