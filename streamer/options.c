@@ -58,8 +58,9 @@ gboolean parse_options(const char *operands, const char *summary, const GOptionE
 /* Says what ended a command, frees it. Return: the exit status. */
 int report_error(GError *error)
 {
-	int status = error->domain == USAGE_ERROR || error->domain == G_OPTION_ERROR ? EXIT_USAGE
-										     : EXIT_RUN;
+	gboolean usage = error->domain == USAGE_ERROR || error->domain == G_OPTION_ERROR ||
+			 error->domain == G_FILE_ERROR; /* files are named by options */
+	int status = usage ? EXIT_USAGE : EXIT_RUN;
 
 	g_printerr("paqm-streamer: %s\n", error->message);
 	g_error_free(error);
