@@ -21,8 +21,12 @@ WRONG = (
     ("recv --listen 127.0.0.1:6000 --log FILE", "cannot write FILE/rx.csv"),
     ("recv --listen 127.0.0.1:6000 --output FILE/out.y4m", "cannot write FILE/out.y4m"),
     ("trace recv --listen 127.0.0.1:6000 --log FILE", "cannot write FILE/flow000/rx.csv"),
+    ("trace recv --listen 127.0.0.1:6000 --duration 2000000", "--duration 0 to 1000000"),
     (f"{LEVELS} --log FILE", "cannot write FILE/flow000/tx.csv"),
+    (f"{LEVELS} --duration 2000000", "--duration 0 to 1000000"),
     (f"{LEVELS} --rate-max 100kbit --rate-min 200kbit", "--rate-min must not exceed"),
+    # what is wrong is the log: a lowest rate that nobody gave goes down with the highest
+    (f"{LEVELS} --rate-max 100kbit --log FILE", "cannot write FILE/flow000/tx.csv"),
     ("trace send --to 127.0.0.1:6000 --paqmd none --trace FILE", "FILE/ladder.json"),
     (f"{CALL} --secret FILE/secret", "FILE/secret"),
 )

@@ -456,7 +456,7 @@ static gboolean parse(struct trace_receiver *r, int argc, char **argv, GError **
 	    g_inet_socket_address_get_port(r->local) + 2 * r->streams > 65535) {
 		g_set_error(error, USAGE_ERROR, 0,
 			    "an option is out of range: --flows 1 to %d and ports up to 65535, "
-			    "--duration not negative, --dscp 0 to 63",
+			    "--duration 0 to 1000000, --dscp 0 to 63",
 			    TRACE_FLOWS_MAX);
 		return FALSE;
 	}

@@ -68,8 +68,6 @@ static gboolean parse_levels(struct trace_sender *s, GError **error)
 						rate[0], rate[1], rate[2], rate[3], rate[4]);
 	if (!s->rate_max_text)
 		s->rate_max_text = g_strdup_printf("%.0f", rate[LEVELS - 1]);
-	if (!s->rate_min_text)
-		s->rate_min_text = g_strdup_printf("%.0f", rate[0]);
 	return TRUE;
 }
 
@@ -108,9 +106,9 @@ static gboolean parse(struct trace_sender *s, int argc, char **argv, GError **er
 		{"beta", 0, 0, G_OPTION_ARG_DOUBLE, &s->beta,
 		 "Size of the bucket over the allowance (1.5)", "X"},
 		{"rate-max", 0, 0, G_OPTION_ARG_STRING, &s->rate_max_text,
-		 "Highest rate of a flow, headers included (3mbit)", "BPS"},
+		 "Highest rate of a flow, headers included (3mbit; --levels: the fifth)", "BPS"},
 		{"rate-min", 0, 0, G_OPTION_ARG_STRING, &s->rate_min_text,
-		 "Lowest rate (200kbit, or rate-max if that is lower)", "BPS"},
+		 "Lowest rate (200kbit; --levels: the first; or rate-max if that is lower)", "BPS"},
 		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &s->duration,
 		 "Stop all flows after S seconds", "S"},
 		{"seed", 0, 0, G_OPTION_ARG_INT64, &s->seed, "Seed of all random choices", "N"},
@@ -136,7 +134,8 @@ static gboolean parse(struct trace_sender *s, int argc, char **argv, GError **er
 		return FALSE;
 	}
 	s->dest = parse_address(s->to, 0, error);
-	if (!s->dest || !parse_rates(s->rate_max_text, s->rate_min_text, 200000, &s->rate_max,
+	if (!s->dest || !parse_rates(s->rate_max_text, s->rate_min_text,
+				     s->app ? (guint64)s->app->rate[0] : 200000, &s->rate_max,
 				     &s->rate_min, error))
 		return FALSE;
 	s->kind = parse_controller(s->controller, s->control, error);
@@ -166,7 +165,7 @@ static gboolean parse(struct trace_sender *s, int argc, char **argv, GError **er
 			error, USAGE_ERROR, 0,
 			"an option is out of range: --rate-min must not exceed --rate-max, "
 			"--flows 1 to %d and ports up to 65535, --spread 0 to 3600, --beta 0.5 to "
-			"100, --dscp 0 to 63, --packet 100 to %d",
+			"100, --dscp 0 to 63, --packet 100 to %d, --duration 0 to 1000000",
 			TRACE_FLOWS_MAX, WIRE_LONGEST);
 		return FALSE;
 	}
