@@ -109,8 +109,8 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		{"port", 0, 0, G_OPTION_ARG_INT, &c->port,
 		 "UDP port of the picture, two above that of the sound (free ones)", "PORT"},
 		{"ice", 0, 0, G_OPTION_ARG_STRING, &c->ice_text,
-		 "Find the path of media by ICE, if the peer does, too (auto: with --stun or "
-		 "--turn)",
+		 "Find the path of media by ICE, if the peer does, too (auto: with --stun, "
+		 "--turn or --meet)",
 		 "on|off|auto"},
 		{"stun", 0, 0, G_OPTION_ARG_STRING, &c->stun_text,
 		 "Server that tells how this host is seen from outside", "HOST[:PORT]"},
