@@ -81,7 +81,8 @@ edit it.
   its own rate, Mbit/s, which was 5.68, 2.38 and 0.957 in the reference simulation.
 
 Bands are those of a reference simulation of the same set-up. **Bold** figures are outside of their
-band, which stands behind them.
+band, which stands behind them. [Below](#which-is-which) is what each controller is, and by which
+words `paqm-streamer` has it.
 
 """
 
@@ -332,10 +333,12 @@ def _cell(figures: dict[str, Json], name: str) -> str:
     figure = figures.get(name)
     if figure is None:  # of a run before there was such a figure
         return ""
-    value = f"{figure['value']:.3g}"
     if figure["pass"]:
-        return value
+        return f"{figure['value']:.3g}"
     low, high = figure["low"], figure["high"]
+    value = f"{figure['value']:.3g}"
+    if float(value) in (low, high):  # not what is outside of the band
+        value = f"{figure['value']:.4g}"
     band = f"{low} to {high}" if low is not None and high is not None else (
         f"at least {low}" if high is None else f"at most {high}")
     return f"**{value}** ({band})"
@@ -448,7 +451,8 @@ def page(data: Json) -> str:
               "## Which is which", ""]
     for name, scheme in data["schemes"].items():
         if name in NOTES:
-            lines.append(f"* `--controller {scheme['controller']}`: {NOTES[name]}")
+            row = "" if name == scheme["controller"] else f"`{name}`: "
+            lines.append(f"* {row}`--controller {scheme['controller']}`: {NOTES[name]}")
     lines += _missed(data)
     failed = sum(not check["pass"] for check in checks(data))
     lines += ["", f"{len(checks(data))} checks, {failed} outside of their bands."]

@@ -92,10 +92,15 @@ def test_page_explains_and_bears_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
 
     figure = {"name": "a red: use of the link", "value": 0.4, "low": 0.55, "high": None,
               "unit": "", "pass": False}  # fmt: skip
-    data = {"schemes": {"rap": {"controller": "rap", "figures": [figure]}}, "live": {}}
+    close = {**figure, "value": 0.5496}  # not what its band begins with
+    data = {"schemes": {"rap": {"controller": "rap", "figures": [figure]},
+                        "rap-f": {"controller": "rap:fine=1", "figures": [close]}},
+            "live": {}}  # fmt: skip
     monkeypatch.setattr(controllers, "REASONS", {"rap, a red: use of the link": "as it is",
                                                  "rap, b red: loss": "not missed"})  # fmt: skip
     text = controllers.page(data)
     assert "| `rap` | **0.4** (at least 0.55) |  |" in text
+    assert "| `rap-f` | **0.5496** (at least 0.55) |" in text
+    assert "* `--controller rap`: " in text and "* `rap-f`: `--controller rap:fine=1`: " in text
     assert "* rap, a red: use of the link: as it is" in text and "not missed" not in text
-    assert [check["pass"] for check in controllers.checks(data)] == [False]
+    assert [check["pass"] for check in controllers.checks(data)] == [False, False]
