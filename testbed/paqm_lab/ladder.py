@@ -33,6 +33,7 @@ from paqm_lab.errors import LabError
 
 FORMAT = 1
 GOP = 12  # pictures of a group, unless told otherwise
+GOP_MOST = 600  # that paqm-streamer takes
 COLUMNS = ("frame", "type", "pts_us", "q", "offset", "size")
 START = b"\0\0\0\1"
 NAL_SLICE, NAL_IDR, NAL_SEI, NAL_SPS, NAL_PPS, NAL_DELIMITER = 1, 5, 6, 7, 8, 9
@@ -108,7 +109,7 @@ def _encode(clip: y4m.Y4m, q: int, gop: int, preset: str) -> bytes:
     done = subprocess.run(cmd, capture_output=True, check=False)
     if done.returncode != 0:
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no output"]
-        raise LabError(f"{clip.path}: ffmpeg cannot encode it at quantizer {q}: {lines[-1]}")
+        raise LabError(f"{clip.path}: ffmpeg cannot encode it at quantizer {q}: {lines[0]}")
     return done.stdout
 
 
@@ -142,6 +143,8 @@ def build(
 ) -> Ladder:
     """Make the ladder of a y4m file."""
     clip = y4m.open_y4m(source)
+    if not 1 <= gop <= GOP_MOST:
+        raise LabError(f"groups of {gop} pictures: expected 1 to {GOP_MOST}")
     if clip.count < gop:
         raise LabError(f"{source}: {clip.count} pictures, a group has {gop}")
     if not 0 <= q_min <= q_max <= 51:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,6 +72,20 @@ def test_every_rung_has_the_same_pictures_and_keys(made: ladder.Ladder) -> None:
 def test_a_ladder_is_not_overwritten(clip: Path, made: ladder.Ladder) -> None:
     with pytest.raises(LabError, match="is there already"):
         ladder.build(clip, made.path)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [({"gop": 0}, "groups of 0 pictures: expected 1 to 600"), ({"gop": -1}, "groups of -1"),
+     ({"gop": 601}, "groups of 601"), ({"q_max": 52}, "expected 0 <= first <= last <= 51"),
+     ({"preset": "nope"}, "quantizer 19: .*invalid preset 'nope'")],
+)  # fmt: skip
+def test_wrong_options_make_no_ladder(
+    clip: Path, tmp_path: Path, options: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(LabError, match=says):
+        ladder.build(clip, tmp_path / "wrong", **options, progress=lambda _: None)
+    assert not list(tmp_path.iterdir())
 
 
 def test_foreign_ladders_are_refused(made: ladder.Ladder, tmp_path: Path) -> None:
