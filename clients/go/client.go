@@ -30,6 +30,7 @@ const (
 	lifeMin  = 3 * time.Second
 	lifeMax  = 30 * time.Second
 	lifeMore = time.Second
+	endsTick = time.Second // at most between two looks at what has ended: timers do not count sleep
 
 	retryPause = 500 * time.Millisecond
 	againMin   = 500 * time.Millisecond
@@ -47,13 +48,14 @@ type flow struct {
 	untold bool        // it waits to be registered
 	again  *time.Timer // when to register again
 	pause  time.Duration
-	ends   *time.Timer // ends the advice unless it is renewed; nil: there is none
-	lost   bool        // the connection that gave it has ended
+	ends   time.Duration // when the advice ends unless it is renewed, by Client.now; 0: there is none
+	lost   bool          // the connection that gave it has ended
 }
 
 // Client is a client of paqmd. Its methods may be called by several goroutines.
 type Client struct {
 	path string
+	now  func() time.Duration
 
 	mu      sync.Mutex
 	room    *sync.Cond // something is to be told, or the connection has changed
@@ -67,6 +69,7 @@ type Client struct {
 	other   [][]byte // records to be sent before
 	news    []uint64
 	closed  bool
+	ends    *time.Timer // looks at what has ended; nil: there is nothing that ends
 	done    chan struct{}
 	wake    chan struct{} // there is news
 }
@@ -84,6 +87,7 @@ func Open(path string) (*Client, error) {
 	}
 	c := &Client{
 		path:    path,
+		now:     boottime,
 		flows:   map[uint64]*flow{},
 		trouble: "not connected yet",
 		done:    make(chan struct{}),
@@ -109,6 +113,9 @@ func (c *Client) Close() error {
 	}
 	for _, f := range c.flows {
 		f.stop()
+	}
+	if c.ends != nil {
+		c.ends.Stop()
 	}
 	c.room.Broadcast()
 	return nil
@@ -279,11 +286,7 @@ func (f *flow) stopAgain() {
 
 // keep says that nothing ends the advice of now any more.
 func (f *flow) keep() {
-	if f.ends != nil {
-		f.ends.Stop()
-		f.ends = nil
-	}
-	f.lost = false
+	f.ends, f.lost = 0, false
 }
 
 func (f *flow) stop() {
@@ -372,15 +375,32 @@ func (a *Advice) life() time.Duration {
 	return life
 }
 
-// endLater ends advice that is not renewed within this time.
+// endLater ends advice that is not renewed within this time, of more than endsTick.
 func (c *Client) endLater(f *flow, after time.Duration) {
-	var timer *time.Timer
 	f.keep()
-	timer = time.AfterFunc(after, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if f.ends != timer || c.closed {
-			return
+	f.ends = c.now() + after
+	if c.ends == nil {
+		c.ends = time.AfterFunc(endsTick, c.end)
+	}
+}
+
+// end ends what has not been renewed in time. It is called without the lock.
+func (c *Client) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return
+	}
+	now, wait := c.now(), time.Duration(0)
+	for _, f := range c.flows {
+		if f.ends == 0 {
+			continue
+		}
+		if left := f.ends - now; left > 0 {
+			if wait == 0 || left < wait {
+				wait = left
+			}
+			continue
 		}
 		cause := Lost
 		if f.lost && c.conn != nil && c.heard {
@@ -388,8 +408,13 @@ func (c *Client) endLater(f *flow, after time.Duration) {
 		}
 		f.keep()
 		c.tellOf(f, Advice{Cause: cause})
-	})
-	f.ends = timer
+	}
+	if wait > endsTick {
+		wait = endsTick
+	}
+	if c.ends = nil; wait > 0 {
+		c.ends = time.AfterFunc(wait, c.end)
+	}
 }
 
 // write tells paqmd what it does not know yet; flows that are gone come first: others may have their

@@ -81,3 +81,32 @@ func TestNobodyAnswers(t *testing.T) {
 	until(t, "its end", func() bool { return c.Trouble() == "" })
 	conn.Close()
 }
+
+// Advice of a paqmd that hangs ends soon after the machine has slept for longer than it holds.
+func TestSleep(t *testing.T) {
+	c, err := Open(filepath.Join(t.TempDir(), "none"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	number, err := c.Add(Flow{
+		Source:      netip.MustParseAddrPort("0.0.0.0:5004"),
+		Destination: netip.MustParseAddrPort("192.0.2.7:5006"), CeilingBPS: RateMax,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.mu.Lock()
+	c.onRate(&Advice{Flow: number, Cause: ERF, RateBPS: 1_000_000, Period: 10 * time.Second})
+	c.now = func() time.Duration { return boottime() + time.Hour }
+	c.mu.Unlock()
+	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second) // it would hold for 31
+	defer stop()
+	for cause := ERF; cause != Lost; {
+		news, err := c.Next(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cause = news.Cause
+	}
+}

@@ -29,6 +29,7 @@ GRACE = 3.0  # s that an allowance outlives the connection that gave it
 LIFE_MIN, LIFE_MAX, LIFE_MORE = 3.0, 30.0, 1.0
 RETRY = 0.5  # s between attempts to connect
 AGAIN_MIN, AGAIN_MAX = 0.5, 8.0  # s until a refused flow is registered again
+NAP = 1.0  # s of one wait for a timer: waits do not count the time that the machine sleeps
 WAIT_MAX = 1000.0  # s of one wait; poll() takes no number that is too large
 # Errors that lie in the registration itself, and remain.
 _HOPELESS = (22, 97)  # EINVAL, EAFNOSUPPORT
@@ -379,6 +380,6 @@ class Client:
             self._news.append(advice.flow)
 
     def _due(self) -> float | None:
-        """Seconds until a timer; None: there is none."""
+        """Seconds until the timers are to be looked at; None: there is none."""
         first = min(self._timer, self._doubt, math.inf if self._retry is None else self._retry)
-        return None if first == math.inf else max(0.0, first - _now())
+        return None if first == math.inf else max(0.0, min(first - _now(), NAP))

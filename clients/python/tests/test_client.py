@@ -6,6 +6,7 @@ the end of a client, paths."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import os
 import resource
@@ -13,12 +14,14 @@ import socket
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from paqmclient import Client, records  # noqa: E402
+import paqmclient.client  # noqa: E402
+from paqmclient import Advice, Cause, Client, records  # noqa: E402
 
 PATIENCE = 30.0
 SELECT_MAX = 1024  # descriptors that select() takes
@@ -166,6 +169,43 @@ def check_unanswered(path: Path) -> None:
     print("ok: who accepts and does not answer", flush=True)
 
 
+async def first(client: Client) -> Advice:
+    """The next update in a loop."""
+    async for advice in client.updates():
+        return advice
+    raise AssertionError("it is closed")
+
+
+@contextlib.contextmanager
+def sleeping(after: float) -> Iterator[None]:
+    """The machine sleeps for an hour so many seconds from now, of which no timer hears."""
+    at, now = time.monotonic() + after, paqmclient.client._now
+    paqmclient.client._now = lambda: now() + 3600 * (time.monotonic() > at)
+    try:
+        yield
+    finally:
+        paqmclient.client._now = now
+
+
+def check_sleep(path: Path) -> None:
+    """Advice of a daemon that hangs ends soon after the machine has slept longer than it holds."""
+    daemon = Daemon(path)
+    with Client(path) as client:
+        flow = client.add("", 5004, "192.0.2.7", 5006)
+        with daemon.client(client) as peer:
+            for loop in False, True:
+                body = (flow, 10**6, 1, bytes(16), 0, 0.0, 1, 10_000, 0, Cause.ERF, 0, 1)
+                peer.send(records._record(records._RATE, records._RATE_BODY.pack(*body)))
+                news = client.next(PATIENCE)
+                assert news and news.rate_bps == 10**6
+                begin = time.monotonic()
+                with sleeping(0.5):
+                    news = asyncio.run(first(client)) if loop else client.next(PATIENCE)
+                assert news and news.cause == Cause.LOST and time.monotonic() < begin + 20
+    daemon.end()
+    print("ok: the machine sleeps", flush=True)
+
+
 def check_path(path: Path) -> None:
     """What is no address is said at once."""
     for name, fault in (
@@ -186,7 +226,8 @@ def check_path(path: Path) -> None:
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as home:
-        for check in check_descriptors, check_high, check_close, check_unanswered, check_path:
+        for check in (check_descriptors, check_high, check_close, check_unanswered, check_sleep,
+                      check_path):
             check(Path(home) / "socket")
     return 0
 

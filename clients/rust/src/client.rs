@@ -24,6 +24,8 @@ const LIFE_MORE: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_millis(500);
 const AGAIN_MIN: Duration = Duration::from_millis(500);
 const AGAIN_MAX: Duration = Duration::from_secs(8);
+/// Of one wait for a timer: waits do not count the time that the machine sleeps.
+const NAP: Duration = Duration::from_secs(1);
 const RECORDS_PER_CALL: usize = 64;
 
 /// The newest advice for a flow.
@@ -221,7 +223,7 @@ impl Client {
             .into_iter()
             .flatten()
             .min();
-        first.map(|at| at.saturating_sub(sys::now()))
+        first.map(|at| at.saturating_sub(sys::now()).min(NAP))
     }
 
     // The connection
@@ -462,5 +464,20 @@ fn judge(flow: &Flow) -> io::Result<()> {
     match flow.fault() {
         0 => Ok(()),
         fault => Err(io::Error::from_raw_os_error(fault)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nobody waits for long in one go where advice may end: the machine may sleep meanwhile.
+    #[test]
+    fn waits_are_short() {
+        let mut client = Client::open(Some(Path::new("/nonexistent/paqmd"))).unwrap();
+        client.retry = None;
+        assert_eq!(client.due(), None);
+        sooner(&mut client.timer, sys::now() + LIFE_MAX);
+        assert!(client.due().is_some_and(|wait| wait <= NAP));
     }
 }
