@@ -202,9 +202,10 @@ def check(t: Trial, program: str) -> None:
         assert bridge.told() == {"assumedBandwidthBps": -1}
         print("ok: the bridge's own estimate is lower, and decides", flush=True)
         viewer.sock.shutdown(socket.SHUT_RDWR)
+        assert bridge.told() == {"assumedBandwidthBps": 100_000}
         assert bridge.hear() is None
         t.until(lambda: flows(t) == 0, "the flow to be given up")
-        print("ok: he leaves", flush=True)
+        print("ok: he leaves, and his wish stays", flush=True)
         viewer, bridge = join(t, server)
         server.close()
         for path, status in ((PATH, "502"), ("/elsewhere", "404")):

@@ -165,6 +165,8 @@ func (c *connector) join(e *endpoint, viewer *websocket.Conn) {
 		select {
 		case <-done:
 			viewer.Close()
+			c.forget(e) // no advice any more
+			c.release(e)
 			e.bridge.Close()
 			<-done
 			return
@@ -341,6 +343,21 @@ func (e *endpoint) say() {
 	}
 }
 
+// release has the bridge assume what it would without advice: a viewer whose channel has ended may go on being
+// sent pictures.
+func (c *connector) release(e *endpoint) {
+	c.mu.Lock()
+	bps := e.rate.without()
+	same := bps == e.rate.told
+	if !same {
+		e.assume(bps)
+	}
+	c.mu.Unlock()
+	if !same {
+		e.say()
+	}
+}
+
 // look lets rates rise and gives ways up.
 func (c *connector) look(now time.Time) {
 	c.mu.Lock()
@@ -362,12 +379,12 @@ func (c *connector) look(now time.Time) {
 	}
 }
 
-// leave gives the bridge its own estimate back.
+// leave takes back what the bridge was told.
 func (c *connector) leave() {
 	var told sync.WaitGroup
 	c.mu.Lock()
 	for e := range c.endpoints {
-		e.assume(own)
+		e.assume(e.rate.without())
 		told.Add(1)
 		go func() {
 			defer told.Done()

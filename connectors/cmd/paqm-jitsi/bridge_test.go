@@ -124,6 +124,57 @@ func TestNewestIsTold(t *testing.T) {
 	}
 }
 
+// A viewer whose channel ends may go on being sent pictures: nothing that nobody takes back holds for him but
+// what he has asked for himself.
+func TestChannelEnds(t *testing.T) {
+	for _, wish := range []float64{0, 400_000} {
+		last := make(chan string, 1)
+		e := opened(t, func(conn *websocket.Conn) {
+			text := ""
+			for {
+				var next string
+				if websocket.Message.Receive(conn, &next) != nil {
+					last <- text
+					return
+				}
+				text = next
+			}
+		})
+		paqmd, err := client.Open(filepath.Join(t.TempDir(), "none"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer paqmd.Close()
+		e.rate.wish = wish
+		for _, p := range e.pairs {
+			p.bps = 300_000
+		}
+		c := &connector{
+			client: paqmd, endpoints: map[*endpoint]bool{}, ways: map[way]*endpoint{}, nobodys: map[name]bool{},
+		}
+		left := make(chan struct{})
+		viewers := httptest.NewServer(websocket.Handler(func(viewer *websocket.Conn) {
+			c.join(e, viewer)
+			close(left)
+		}))
+		defer viewers.Close()
+		viewer, err := websocket.Dial("ws"+strings.TrimPrefix(viewers.URL, "http"), "", "http://localhost")
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond) // he is told of advice
+		viewer.Close()
+		<-left
+		want := message(own)
+		if wish != 0 {
+			want = message(wish)
+		}
+		if text := <-last; text != want {
+			t.Errorf("%s, expected %s", text, want)
+		}
+	}
+}
+
 // signed is a check as who knows the password sends it.
 func signed(username, password, from string) check {
 	sum := hmac.New(sha1.New, []byte(password))

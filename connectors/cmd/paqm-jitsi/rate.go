@@ -31,6 +31,14 @@ type rate struct {
 	yields   bool // the bridge's own estimate is the lower one
 }
 
+// without is what the viewer alone has the bridge assume.
+func (r *rate) without() float64 {
+	if r.wish != 0 {
+		return r.wish
+	}
+	return own
+}
+
 // next is what to tell now; ok: something.
 func (r *rate) next(now time.Time) (bps float64, ok bool) {
 	bps = own
