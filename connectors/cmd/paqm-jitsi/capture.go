@@ -48,16 +48,20 @@ func filter(port int) []syscall.SockFilter {
 	}
 }
 
-// listen opens the socket.
+// listen opens the socket: of no protocol, so that nothing comes before the filter is there.
 func listen(port int) (int, error) {
-	all := binary.NativeEndian.Uint16([]byte{0, syscall.ETH_P_ALL})
-	fd, err := syscall.Socket(syscall.AF_PACKET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, int(all))
+	fd, err := syscall.Socket(syscall.AF_PACKET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return 0, fmt.Errorf("packet socket: %w (it needs CAP_NET_RAW)", err)
 	}
 	if err := syscall.AttachLsf(fd, filter(port)); err != nil {
 		syscall.Close(fd)
 		return 0, fmt.Errorf("packet socket: filter: %w", err)
+	}
+	all := binary.NativeEndian.Uint16([]byte{0, syscall.ETH_P_ALL})
+	if err := syscall.Bind(fd, &syscall.SockaddrLinklayer{Protocol: all}); err != nil {
+		syscall.Close(fd)
+		return 0, fmt.Errorf("packet socket: %w", err)
 	}
 	return fd, nil
 }
