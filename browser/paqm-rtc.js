@@ -27,11 +27,8 @@ const WIDE = 1.25; // times libwebrtc's estimate: a cap above that would not bin
 // (probe_controller.cc): what it could have sent and has not must come to 0.8 of half a second of
 // that (alr_detector.cc). So where the estimate is below what is advised, so little of it is sent
 // until that is so, for as long as that at most, and then all is allowed.
-const UNUSED = 0.65;
-const WINDOW = 500;
-const ENOUGH = 0.85;
-const LIFT = 2500;
-const LOW = 0.25;
+const [UNUSED, WINDOW, ENOUGH] = [0.65, 500, 0.85];
+const [LIFT, LOW] = [2500, 0.25];
 const OFTEN = 100; // between two looks meanwhile
 const AGAIN = 8000; // between two of these
 const [LOST, CALM] = [0.02, 5000]; // so many lost hold libwebrtc's estimate, and for so long
@@ -594,6 +591,9 @@ export class Follower {
     } catch (error) {
       console.debug('paqm:', error); // the page was changing them
       one.cap = NaN; // the next look sets them again
+      if (this.stopped && this.pc.connectionState !== 'closed') { // there is none
+        setTimeout(() => this.set(one), EVERY);
+      }
     }
     one.busy = false;
   }

@@ -324,6 +324,21 @@ test('what could not be set is set at the next look', async () => {
   assert.equal('maxBitrate' in pc.encodings[0], false);
 });
 
+test('a cap that cannot be taken back at the end is taken back a little later', async () => {
+  for (const fail of [1, 3]) {
+    const { clock, pc, advise, follower } = await call([{ active: true }], { bps: 0.97e6 });
+    advise(1e6);
+    await clock.pass(3000);
+    pc.fail = fail;
+    follower.stop();
+    await clock.pass(1000 * fail + 100);
+    assert.equal('maxBitrate' in pc.encodings[0], false, 'nobody looks any more');
+    pc.sets.length = 0;
+    await clock.pass(5000);
+    assert.equal(pc.sets.length, 0);
+  }
+});
+
 /** A page that wants this of the first encoding that is not so, if there is one. */
 async function ask(sender, wants) {
   const parameters = sender.getParameters();
