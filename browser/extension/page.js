@@ -5,18 +5,31 @@
  * which the page may forge: it gains no more than advice for packets of its own.
  */
 
+const FLOWS = 16; // of a tab (registry.js): a page with more would ask for them again and again, and be cut off
 const followers = new Map(); // by a number of the connection's own
+const asked = new Set(); // flows that the worker knows, or has refused
 const Native = window.RTCPeerConnection;
 const HERE = Symbol.for('paqm');
 let count = 0;
 
-function up(message) {
-  document.dispatchEvent(new CustomEvent('paqm-up', { detail: JSON.stringify(message) }));
+function up(pc, message) {
+  const { op, flow } = message;
+  const name = `${pc} ${flow}`;
+  const begins = op === 'add' || op === 'cannot';
+  if (begins && asked.size >= FLOWS) {
+    followers.get(pc)?.receive({ flow, event: 'refused', reason: 'full', kept: false });
+  } else if (begins ? asked.add(name) : asked.has(name)) {
+    document.dispatchEvent(new CustomEvent('paqm-up', { detail: JSON.stringify({ pc, ...message }) }));
+  }
+  if (op === 'remove') {
+    asked.delete(name);
+  }
 }
 
 document.addEventListener('paqm-down', ({ detail }) => {
   const { pc, ...message } = JSON.parse(detail);
   if (message.event === 'lost') {
+    asked.clear();
     followers.forEach((follower) => follower.receive(message));
   } else {
     followers.get(pc)?.receive(message);
@@ -33,7 +46,7 @@ if (Native && !document[HERE]) {
       let follower = null;
       pc.addEventListener('connectionstatechange', () => {
         if (pc.connectionState === 'connected' && !follower && !pc[HERE]) {
-          follower = new Follower(pc, (message) => up({ pc: number, ...message }));
+          follower = new Follower(pc, (message) => up(number, message));
           followers.set(number, follower);
           follower.ended = () => followers.delete(number); // closed ones end by themselves
         } else if (pc.connectionState === 'failed') {

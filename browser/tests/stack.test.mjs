@@ -225,16 +225,35 @@ test('an extension that is renewed comes into an open page once more', async () 
   await clock.pass(2000);
 });
 
+/** How many flows paqm-native-host has. */
+function flows() {
+  const open = new Set();
+  host.forEach(({ op, flow }) => (op === 'add' ? open.add(flow) : op === 'remove' && open.delete(flow)));
+  return open.size;
+}
+
+test('a page with more connections than are followed is not cut off', async () => {
+  const { window } = load(7, Connection);
+  const all = Array.from({ length: 60 }, () => new window.RTCPeerConnection());
+  all.forEach(({ changed }) => changed.forEach((call) => call()));
+  for (let i = 0; i < 20; i++) {
+    await clock.pass(1500);
+    assert.equal(flows(), 16);
+  }
+  all.slice(0, 50).forEach((pc) => { pc.connectionState = 'closed'; });
+  await clock.pass(8000);
+  assert.equal(flows(), 10, 'those that were left out');
+  assert.equal(opened.length, 1);
+  all.forEach((pc) => { pc.connectionState = 'closed'; });
+  await clock.pass(2000);
+  assert.equal(flows(), 0);
+});
+
 test('many connections outlive a stop of the worker', async () => {
   const { window } = load(3, Connection);
   const all = Array.from({ length: 20 }, () => new window.RTCPeerConnection());
   all.forEach(({ changed }) => changed.forEach((call) => call()));
   await clock.pass(3000);
-  const flows = () => {
-    const open = new Set();
-    host.forEach(({ op, flow }) => (op === 'add' ? open.add(flow) : op === 'remove' && open.delete(flow)));
-    return open.size;
-  };
   assert.equal(opened.length, 1);
   assert.equal(flows(), 16);
   const [worker] = opened;
