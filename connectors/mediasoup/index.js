@@ -150,8 +150,13 @@ class Follower {
     if (entry.last) rate = Math.min(rate, entry.last * RISE);
     rate = Math.max(Math.round(rate), LEAST);
     if (rate === entry.last) return;
+    const before = entry.last;
     entry.last = rate;
-    entry.transport.setMaxOutgoingBitrate(rate).catch((err) => entry.gone || this.onError(err));
+    entry.transport.setMaxOutgoingBitrate(rate).catch((err) => {
+      if (entry.gone) return;
+      if (entry.last === rate) entry.last = before; // it holds still: the next tick sets it
+      this.onError(err);
+    });
   }
 
   // Without paqm-follow there is no advice: rates rise to the ceiling until it is started again.

@@ -93,6 +93,23 @@ test('a closed transport is left alone', async () => {
   assert.strictEqual(transport.rate, LOW);
 });
 
+test('what could not be set is set again', async () => {
+  const transport = await followed('udp');
+  const { setMaxOutgoingBitrate: works } = transport;
+  transport.setMaxOutgoingBitrate = async () => {
+    throw new Error('channel request timeout');
+  };
+  transport.go('tcp');
+  mock.timers.tick(30_000);
+  await until(() => errors.length > 0);
+  transport.setMaxOutgoingBitrate = works;
+  mock.timers.tick(60_000);
+  await until(() => transport.rate === CEILING);
+  const told = errors.length;
+  mock.timers.tick(60_000);
+  assert.strictEqual(errors.length, told);
+});
+
 test('paqm-follow is started again', async () => {
   const transport = await followed('udp');
   const closed = await followed('udp');
