@@ -70,9 +70,11 @@ class Follower {
     this.register(entry);
   }
 
-  // Ends it; transports keep the limit that they have.
+  // Ends it; transports have their ceilings again.
   close() {
+    if (this.closed) return;
     this.closed = true;
+    this.entries.forEach(({ transport, ceiling }) => transport.setMaxOutgoingBitrate(ceiling).catch(() => {}));
     clearInterval(this.timer);
     clearTimeout(this.again);
     if (this.child) this.child.stdin.end();
@@ -153,7 +155,7 @@ class Follower {
     const before = entry.last;
     entry.last = rate;
     entry.transport.setMaxOutgoingBitrate(rate).catch((err) => {
-      if (entry.gone) return;
+      if (entry.gone || this.closed) return;
       if (entry.last === rate) entry.last = before; // it holds still: the next tick sets it
       this.onError(err);
     });

@@ -110,6 +110,17 @@ test('what could not be set is set again', async () => {
   assert.strictEqual(errors.length, told);
 });
 
+test('a transport has its ceiling again when the follower is closed', async () => {
+  const transport = await followed('udp');
+  const closed = await followed('udp');
+  closed.observer.emit('close');
+  follower.close();
+  assert.deepStrictEqual([transport.rate, closed.rate], [CEILING, LOW]);
+  mock.timers.tick(60_000);
+  await new Promise(setImmediate);
+  assert.deepStrictEqual([transport.rate, errors], [CEILING, []]);
+});
+
 test('paqm-follow is started again', async () => {
   const transport = await followed('udp');
   const closed = await followed('udp');
