@@ -25,6 +25,8 @@ const (
 	// layer needs is told by its large seconds.
 	window     = time.Second
 	forgetting = 0.995
+	// A layer of which nothing has come in so many windows is paused: nobody is left on it.
+	silence = 2
 	// Who asks for key pictures more often is not heard.
 	keyPause = 500 * time.Millisecond
 	// Pion's own estimate must exceed a layer by this before it is sent, or layers would flap.
@@ -37,6 +39,7 @@ type layer struct {
 	pc    *webrtc.PeerConnection
 	bytes int     // of payload in this window
 	bps   float64 // what it needs, of payload
+	quiet int     // windows in a row without a packet
 	asked time.Time
 }
 
@@ -215,6 +218,9 @@ func (r *room) measure(now time.Time) {
 	}
 	for _, l := range r.layers {
 		l.bps = max(forgetting*l.bps, float64(l.bytes)*8/past.Seconds())
+		if l.quiet++; l.bytes != 0 {
+			l.quiet = 0
+		}
 		l.bytes = 0
 	}
 	r.begun = now
@@ -222,25 +228,30 @@ func (r *room) measure(now time.Time) {
 }
 
 func (r *room) pick(v *viewer) {
-	if len(r.layers) == 0 {
-		return
-	}
-	rates, at := make([]float64, len(r.layers)), 0
-	have := v.now
+	var layers []*layer
+	var rates []float64
+	wanted := v.now
 	if v.want != nil {
-		have = v.want
+		wanted = v.want
 	}
-	for i, l := range r.layers {
-		rates[i] = l.bps
-		if l == have {
-			at = i
+	at, have := 0, false
+	for _, l := range r.layers {
+		if l.quiet >= silence {
+			continue
 		}
+		if l == wanted {
+			at, have = len(layers), true
+		}
+		layers, rates = append(layers, l), append(rates, l.bps)
+	}
+	if len(layers) == 0 {
+		return
 	}
 	next, why := r.choose(v, rates, at)
-	if have != nil && next == at {
+	if have && next == at {
 		return
 	}
-	l := r.layers[next]
+	l := layers[next]
 	if l == v.now {
 		v.want = nil
 		return
