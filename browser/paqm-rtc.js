@@ -399,12 +399,12 @@ export class Follower {
   }
 
   drop(flow, known = true) {
-    this.flows.delete(flow.transport);
     if (known) {
       this.send({ op: 'remove', flow: flow.id });
     }
     flow.rate = 0;
-    this.steer(flow);
+    this.steer(flow); // while it is there: the senders of others are not its own
+    this.flows.delete(flow.transport);
   }
 
   /** Moves the cap towards what advice allows: down at once, up in steps. */

@@ -503,6 +503,40 @@ test('several videos are allowed more together, layers are not', async () => {
   assert.ok(both() < 1.1e6, `${both()}`);
 });
 
+test('without BUNDLE one that ends leaves the cap of the other', async () => {
+  const { clock, pc, told, follower } = await call([{ active: true }], { bps: 0.97e6 });
+  const other = Object.assign(new Peer(clock), { bps: 0.97e6, remote: '10.4.0.3' });
+  const [first] = pc.getTransceivers();
+  const second = { ...first, mid: '1', sender: other.sender };
+  pc.getTransceivers = () => [first, second];
+  pc.getSenders = () => [first.sender, second.sender];
+  const [one, two] = [pc, other].map((peer) => peer.getStats.bind(peer));
+  let both = true;
+  pc.getStats = async () => {
+    const [all, more] = [await one(), await two()];
+    if (both) {
+      more.forEach((stat, id) => all.set(`${id}2`, {
+        ...stat, id: `${id}2`, ...Object.fromEntries(['transportId', 'selectedCandidatePairId', 'localCandidateId',
+          'remoteCandidateId'].filter((key) => stat[key]).map((key) => [key, `${stat[key]}2`])),
+        ...(stat.mid ? { mid: '1' } : {}),
+      }));
+    }
+    return all;
+  };
+  await clock.pass(1500);
+  const adds = told.filter(({ op }) => op === 'add');
+  assert.equal(adds.length, 2);
+  adds.forEach(({ flow }) => follower.receive({ event: 'advice', flow, rate_bps: 1e6, cause: 'erf' }));
+  await clock.pass(2000);
+  assert.ok(pc.encodings[0].maxBitrate < 1e6 && other.encodings[0].maxBitrate < 1e6);
+  both = false;
+  second.currentDirection = 'inactive';
+  pc.sets.length = 0;
+  await clock.pass(1500);
+  assert.equal('maxBitrate' in other.encodings[0], false);
+  assert.ok(pc.sets.every(({ rates: [rate] }) => rate), 'not for a moment');
+});
+
 test('so it is where neither is told, as long as the rate is what limits', async () => {
   const { clock, pc, advise, cap } = await call([{ active: true }], { estimate: undefined, bps: 0.97e6 });
   advise(1e6);
