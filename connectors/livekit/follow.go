@@ -86,7 +86,7 @@ func NewFollower(o Options) (*Follower, error) {
 	}, nil
 }
 
-// Run follows until the context ends.
+// Run follows until the context ends; then LiveKit's own estimate decides again.
 func (f *Follower) Run(ctx context.Context) {
 	defer f.client.Close()
 	advice := f.client.Stream(ctx)
@@ -97,6 +97,7 @@ func (f *Follower) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
+			f.leave()
 			return
 		case f.rooms = <-found:
 		case a := <-advice:
@@ -244,6 +245,24 @@ func (f *Follower) lose(v *viewer) {
 	}
 }
 
+// leave gives viewers back what they have without this.
+func (f *Follower) leave() {
+	for _, v := range f.viewers {
+		f.unregister(v)
+		if v.set != 0 { // a new one
+			f.open(v, demand{})
+		}
+	}
+}
+
+// open lets LiveKit begin with a viewer as if this were not here.
+func (f *Follower) open(v *viewer, d demand) {
+	defer f.guard(v)
+	v.opened = true
+	v.to.SetSubscriberChannelCapacity(open)
+	f.tell(v, 0, d, "none")
+}
+
 // update tells LiveKit what has changed for a viewer.
 func (f *Follower) update(v *viewer, now time.Time) {
 	if v.opened && v.advice.RateBPS == 0 {
@@ -257,9 +276,7 @@ func (f *Follower) update(v *viewer, now time.Time) {
 		return
 	}
 	if now.Sub(v.seen) > patience { // no router speaks on this way: as if this were not here
-		v.opened = true
-		v.to.SetSubscriberChannelCapacity(open)
-		f.tell(v, 0, d, "none")
+		f.open(v, d)
 		return
 	}
 	if v.differs(v.granted, d, now) {

@@ -4,6 +4,7 @@ package livekit
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -154,6 +155,39 @@ func TestWhatIsTold(t *testing.T) {
 	}
 	if v.differs(1e6, demand{used: 2e6, tracks: 1}, begin.Add(tick)) {
 		t.Error("it is told again at every look")
+	}
+}
+
+// told is a participant whose server remembers the last capacity.
+type told struct {
+	types.LocalParticipant
+	capacity int64
+}
+
+func (p *told) SetSubscriberChannelCapacity(bps int64) { p.capacity = bps }
+func (p *told) Identity() livekit.ParticipantIdentity  { return "a" }
+func (p *told) ID() livekit.ParticipantID              { return "a" }
+
+// Who ends the follower while the server goes on has LiveKit's own estimate decide again.
+func TestEnd(t *testing.T) {
+	f, err := NewFollower(Options{
+		Socket: filepath.Join(t.TempDir(), "none"), Ceiling: 1e6,
+		Names: func(context.Context) ([]string, error) { return nil, nil },
+		Room:  func(context.Context, livekit.RoomName) *rtc.Room { return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	advised, fresh, alone := &told{capacity: 2e5}, &told{capacity: 3e5}, &told{capacity: -1}
+	f.viewers["a"] = &viewer{to: advised, number: 1, set: 2e5, opened: true}
+	f.viewers["a"].hears(210_000)
+	f.viewers["b"] = &viewer{to: fresh, set: 3e5}
+	f.viewers["c"] = &viewer{to: alone, opened: true}
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	f.Run(ctx)
+	if advised.capacity != 0 || fresh.capacity != 0 || alone.capacity != -1 {
+		t.Error(advised.capacity, fresh.capacity, alone.capacity)
 	}
 }
 
