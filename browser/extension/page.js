@@ -12,6 +12,14 @@ const Native = window.RTCPeerConnection;
 const HERE = Symbol.for('paqm');
 let count = 0;
 
+/** Nobody hears: the extension has been removed, or a page has begun its document anew. No advice holds. */
+function alone() {
+  asked.forEach((name) => {
+    const [pc, flow] = name.split(' ').map(Number);
+    followers.get(pc)?.receive({ flow, event: 'advice', rate_bps: 0, cause: 'lost' });
+  });
+}
+
 function up(pc, message) {
   const { op, flow } = message;
   const name = `${pc} ${flow}`;
@@ -19,7 +27,10 @@ function up(pc, message) {
   if (begins && asked.size >= FLOWS) {
     followers.get(pc)?.receive({ flow, event: 'refused', reason: 'full', kept: false });
   } else if (begins ? asked.add(name) : asked.has(name)) {
-    document.dispatchEvent(new CustomEvent('paqm-up', { detail: JSON.stringify({ pc, ...message }) }));
+    const detail = JSON.stringify({ pc, ...message });
+    if (document.dispatchEvent(new CustomEvent('paqm-up', { detail, cancelable: true }))) {
+      alone();
+    }
   }
   if (op === 'remove') {
     asked.delete(name);

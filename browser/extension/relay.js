@@ -48,8 +48,13 @@ function connect() {
 // Firefox brings a renewed extension into pages that are open. The one before has ended there without a word.
 down({ event: 'lost' });
 
-document.addEventListener('paqm-up', ({ detail }) => {
-  if (waiting || typeof detail !== 'string' || detail.length > LONGEST || !chrome.runtime?.id) {
+document.addEventListener('paqm-up', (event) => {
+  if (!chrome.runtime?.id) {
+    return; // the extension has ended
+  }
+  event.preventDefault(); // somebody is here
+  const { detail } = event;
+  if (waiting || typeof detail !== 'string' || detail.length > LONGEST) {
     return;
   }
   let message;

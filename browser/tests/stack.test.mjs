@@ -107,7 +107,7 @@ function load(tab, RTCPeerConnection = undefined) {
   host.length = 0;
   opened.length = 0;
   const up = (detail) => document.dispatchEvent(new CustomEvent('paqm-up', { detail }));
-  return { window, up, run };
+  return { window, up, run, leave: () => end() };
 }
 
 class Connection extends Peer {
@@ -247,6 +247,32 @@ test('a page with more connections than are followed is not cut off', async () =
   all.forEach((pc) => { pc.connectionState = 'closed'; });
   await clock.pass(2000);
   assert.equal(flows(), 0);
+});
+
+test('what is left in a page when the extension is removed has no caps', async () => {
+  const { window, run, leave } = load(8, Connection);
+  const all = [new window.RTCPeerConnection(), new window.RTCPeerConnection()];
+  all.forEach(({ changed }) => changed.forEach((call) => call()));
+  const added = () => host.filter(({ op }) => op === 'add');
+  const follows = async (count) => {
+    await clock.pass(1500);
+    assert.equal(added().length, count);
+    added().slice(-2).forEach(({ flow }) => native.onMessage.fire(
+      { event: 'advice', flow, rate_bps: 0.9e6, cause: 'erf', router: '10.0.0.1' }));
+    await clock.pass(2000);
+    all.forEach((pc) => assert.ok(pc.encodings[0].maxBitrate < 0.9e6));
+  };
+  await follows(2);
+  leave(); // Firefox: relay.js has ended, and nobody tells the page
+  await clock.pass(1500);
+  all.forEach((pc) => assert.equal('maxBitrate' in pc.encodings[0], false));
+  await clock.pass(30000);
+  all.forEach((pc) => assert.equal('maxBitrate' in pc.encodings[0], false));
+  opened[0].onDisconnect.fire(opened[0]);
+  run(); // and comes back
+  await follows(4);
+  all.forEach((pc) => { pc.connectionState = 'closed'; });
+  await clock.pass(2000);
 });
 
 test('many connections outlive a stop of the worker', async () => {
