@@ -32,7 +32,8 @@
 #define PAQM_FLOW_YOUNG_TICKS 4000 /* who leaves before that has come for a moment */
 #define PAQM_PAUSE_TICKS 8 /* unit of @pause */
 #define PAQM_PAUSE_MOST 63 /* 504 ticks: who was silent for longer is not active */
-#define PAQM_SILENT_LONG (1U << 30) /* ticks, half of what can be told from the future */
+#define PAQM_SILENT_LONG (1U << 30) /* ticks, 13 days: a time so old is made younger */
+#define PAQM_SILENT_AHEAD (1U << 20) /* 18 minutes: a packet is later than a walk by less */
 #define PAQM_MOUSE_BYTES 16384	/* an elastic flow that sent less is a mouse for now */
 #define PAQM_FLOW_UNSURE PAQM_CLASSES /* class of a flow not recognised yet: not counted */
 
@@ -418,7 +419,7 @@ static inline u32 paqm_flow_silence(u32 last_tick, u32 now_tick)
 {
 	u32 silent = now_tick - last_tick;
 
-	return silent > -PAQM_SILENT_LONG ? 0 : silent;
+	return silent > -PAQM_SILENT_AHEAD ? 0 : silent;
 }
 
 /* Time since the last packet of a flow. */

@@ -184,6 +184,19 @@ static void paqm_kunit_silence(struct kunit *test)
 	}
 }
 
+/* Nor do six weeks in which the qdisc slept, so that nobody looked. */
+static void paqm_kunit_long_sleep(struct kunit *test)
+{
+	paqm_make(test, 64);
+	paqm_new(test, paqm_nth(1), PAQM_MEDIA, 10);
+	paqm_count(10, 0, 0);
+	paqm_count(10 + 0xD0000000U, 0, 0); /* 42 days */
+	KUNIT_EXPECT_EQ(test, paqm_seen.media, 0);
+	KUNIT_EXPECT_EQ(test, paqm_seen.used, 0);
+	paqm_count(11 + 0xD0000000U, 0, 0);
+	KUNIT_EXPECT_EQ(test, paqm_seen.used, 0);
+}
+
 /* Whatever the key, 2048 flows of neighbouring ports or hosts find a slot among 4096. */
 static void paqm_kunit_spread(struct kunit *test)
 {
@@ -314,6 +327,7 @@ static struct kunit_case paqm_flows_cases[] = {
 	KUNIT_CASE(paqm_kunit_overflow),
 	KUNIT_CASE(paqm_kunit_equal),
 	KUNIT_CASE(paqm_kunit_silence),
+	KUNIT_CASE(paqm_kunit_long_sleep),
 	KUNIT_CASE(paqm_kunit_spread),
 	KUNIT_CASE(paqm_kunit_resize),
 	KUNIT_CASE(paqm_kunit_million),
