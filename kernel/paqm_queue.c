@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Lists of packets of sch_paqm: what is not done for each packet; dropping one before it joins. */
+#include <linux/if_vlan.h>
 #include <linux/rtnetlink.h>
 #include <linux/tcp.h>
 #include <linux/udp.h>
@@ -45,6 +46,18 @@ void paqm_count_segs(struct sk_buff *skb)
 	head += info->gso_type & SKB_GSO_UDP_L4 ? sizeof(struct udphdr) : sizeof(struct tcphdr);
 	info->gso_segs = min_t(u32, DIV_ROUND_UP(skb->len - min(head, skb->len), info->gso_size),
 			       U16_MAX);
+}
+
+/* The same as paqm_ecn(), with tags in the packet that INET_ECN_set_ce() looks through, too. */
+u8 paqm_ecn_tagged(const struct sk_buff *skb)
+{
+	switch (vlan_get_protocol(skb)) {
+	case htons(ETH_P_IP):
+		return ip_hdr(skb)->tos & INET_ECN_MASK;
+	case htons(ETH_P_IPV6):
+		return ipv6_get_dsfield(ipv6_hdr(skb)) & INET_ECN_MASK;
+	}
+	return INET_ECN_NOT_ECT;
 }
 
 /* RTNL: packets are freed when it is released. */

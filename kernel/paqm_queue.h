@@ -6,6 +6,7 @@
 #ifndef PAQM_QUEUE_H
 #define PAQM_QUEUE_H
 
+#include <linux/if_vlan.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <net/inet_ecn.h>
@@ -23,6 +24,7 @@ int paqm_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
 	      enum paqm_class class, u64 *counter, enum paqm_drop why);
 int paqm_drop_uncut(struct sk_buff *skb, struct Qdisc *sch, int class, struct sk_buff **to_free);
 void paqm_count_segs(struct sk_buff *skb);
+u8 paqm_ecn_tagged(const struct sk_buff *skb);
 void paqm_free_list(struct paqm_sched_data *q, struct paqm_queue *queue);
 void paqm_drr_purge(struct paqm_sched_data *q, enum paqm_class class);
 void paqm_host_idle(struct paqm_sched_data *q, const struct paqm_flowq *over);
@@ -245,7 +247,7 @@ static inline u8 paqm_ecn(const struct sk_buff *skb)
 		return ip_hdr(skb)->tos & INET_ECN_MASK;
 	if (skb->protocol == htons(ETH_P_IPV6))
 		return ipv6_get_dsfield(ipv6_hdr(skb)) & INET_ECN_MASK;
-	return INET_ECN_NOT_ECT;
+	return unlikely(eth_type_vlan(skb->protocol)) ? paqm_ecn_tagged(skb) : INET_ECN_NOT_ECT;
 }
 
 /* The first packet after an idle time. */
