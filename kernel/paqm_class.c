@@ -155,6 +155,65 @@ static int paqm_graft(struct Qdisc *sch, unsigned long cl, struct Qdisc *new, st
 	return 0;
 }
 
+/*
+ * Has another qdisc in the elastic class all that it may have of `limit`? It does not give back
+ * what it holds, so room for the media queue is kept from it, half of all at most.
+ */
+static bool paqm_child_full(struct Qdisc *sch, u32 len)
+{
+	const struct paqm_sched_data *q = qdisc_priv(sch);
+	const struct paqm_queue *media = &q->queue[PAQM_MEDIA];
+	u64 others = (u64)media->st.backlog + q->drr[PAQM_MEDIA].backlog;
+
+	return sch->qstats.backlog - others + len > q->limit - min(q->limit / 2, media->limit);
+}
+
+/*
+ * Parents have been told that packets went, but not that none is left. A call without either does
+ * nothing on older kernels, so a byte goes and comes.
+ */
+static void paqm_tell_empty(struct Qdisc *sch)
+{
+	qdisc_tree_reduce_backlog(sch, 0, 1);
+	qdisc_tree_reduce_backlog(sch, 0, -1);
+}
+
+/*
+ * Hand an elastic packet to the qdisc of that class. That may drop the only one that it held in
+ * favour of this: we must not seem to be empty meanwhile, or a parent would put our class to sleep,
+ * and hfsc does not wake it for a packet that comes where there was one before.
+ */
+int paqm_enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct Qdisc *child, u64 now,
+		       struct sk_buff **to_free)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	u32 len = qdisc_pkt_len(skb);
+	bool idle = !sch->q.qlen;
+	int ret;
+
+	if (unlikely(paqm_child_full(sch, len)) && child->q.qlen)
+		return paqm_drop(skb, sch, to_free, PAQM_ELASTIC,
+				 &q->queue[PAQM_ELASTIC].n.drop_tail, PAQM_DROP_TAIL);
+	if (!idle)
+		qdisc_qlen_inc(sch);
+	/* not qdisc_enqueue(): a child's size table must not change our accounts */
+	ret = child->enqueue(skb, child, to_free);
+	if (!idle)
+		qdisc_qlen_dec(sch);
+	if (ret != NET_XMIT_SUCCESS) {
+		if (!idle && !sch->q.qlen)
+			paqm_tell_empty(sch);
+		if (net_xmit_drop_count(ret))
+			qdisc_qstats_drop(sch);
+		return ret;
+	}
+	if (idle)
+		paqm_begin_busy(q, now);
+	qdisc_qlen_inc(sch);
+	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog + len);
+	return ret;
+}
+
 static struct Qdisc *paqm_leaf(struct Qdisc *sch, unsigned long cl)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);

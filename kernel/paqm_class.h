@@ -10,6 +10,8 @@ extern const struct Qdisc_class_ops paqm_class_ops;
 
 int paqm_filter(struct sk_buff *skb, struct Qdisc *sch, const struct tcf_proto *fl,
 		struct sk_buff **to_free);
+int paqm_enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct Qdisc *child, u64 now,
+		       struct sk_buff **to_free);
 void paqm_level(const struct paqm_sched_data *q, enum paqm_class class, u32 *qlen, u32 *backlog);
 void paqm_class_stats(const struct paqm_sched_data *q, enum paqm_class class,
 		      struct tc_paqm_class_stats *st, struct tc_paqm_class_counts *n);

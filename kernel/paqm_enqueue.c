@@ -79,45 +79,6 @@ static void paqm_notice_next(const struct paqm_sched_data *q, struct paqm_flow *
 	flow->round = q->round + 1 - q->notice_turn;
 }
 
-/*
- * Has another qdisc in the elastic class all that it may have of `limit`? It does not give back
- * what it holds, so room for the media queue is kept from it, half of all at most.
- */
-static bool paqm_child_full(struct Qdisc *sch, u32 len)
-{
-	const struct paqm_sched_data *q = qdisc_priv(sch);
-	const struct paqm_queue *media = &q->queue[PAQM_MEDIA];
-	u64 others = (u64)media->st.backlog + q->drr[PAQM_MEDIA].backlog;
-
-	return sch->qstats.backlog - others + len > q->limit - min(q->limit / 2, media->limit);
-}
-
-/* Hand an elastic packet to the qdisc of that class. */
-static noinline int paqm_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
-				       struct Qdisc *child, u64 now, struct sk_buff **to_free)
-{
-	struct paqm_sched_data *q = qdisc_priv(sch);
-	u32 len = qdisc_pkt_len(skb);
-	bool idle = !sch->q.qlen;
-	int ret;
-
-	if (unlikely(paqm_child_full(sch, len)) && child->q.qlen)
-		return paqm_drop(skb, sch, to_free, PAQM_ELASTIC,
-				 &q->queue[PAQM_ELASTIC].n.drop_tail, PAQM_DROP_TAIL);
-	/* not qdisc_enqueue(): a child's size table must not change our accounts */
-	ret = child->enqueue(skb, child, to_free);
-	if (ret != NET_XMIT_SUCCESS) {
-		if (net_xmit_drop_count(ret))
-			qdisc_qstats_drop(sch);
-		return ret;
-	}
-	if (idle)
-		paqm_begin_busy(q, now);
-	qdisc_qlen_inc(sch);
-	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog + len);
-	return ret;
-}
-
 /* Rare properties of packets that are worth a counter. */
 static void paqm_count_notes(struct paqm_sched_data *q, u8 note)
 {

@@ -14,7 +14,7 @@ import pytest
 
 from checks import check, within
 from guest import TC_TESTS, Host, Wire, made
-from paqm_lab.topology import Network
+from paqm_lab.topology import Network, run
 from traffic import Listener
 
 EF, CS6 = 0xB8, 0xC0
@@ -234,4 +234,41 @@ def test_a_child_that_drops_puts_no_class_to_sleep(dummy: Wire, child: str) -> N
         sleep(4)
         within(f"{child}, {segments} segments behind {size} bytes of {source}: left",
                sum(q.qlen for q in dummy.qdiscs("d0")), 0, 0)
+    dummy.tc("qdisc del dev d0 root")
+
+
+def test_a_child_that_takes_one_packet_for_another(dummy: Wire) -> None:
+    """All that the class above knew of has gone, but something waits; then nothing does."""
+    for words in (
+        "qdisc add dev d0 root handle 2: hfsc default 1",
+        "class add dev d0 parent 2: classid 2:1 hfsc ls rate 100kbit ul rate 100kbit",
+        "class add dev d0 parent 2: classid 2:2 hfsc ls rate 100kbit ul rate 100kbit",
+        "filter add dev d0 parent 2: protocol ip u32 match ip src 10.10.10.9 flowid 2:2",
+        "qdisc add dev d0 parent 2:1 handle 10: paqm bandwidth 8mbit",
+        "qdisc add dev d0 parent 10:2 handle 20: fq_codel limit 1",
+    ):
+        dummy.tc(words)
+
+    def send(source: int, size: int, count: int = 1) -> None:
+        dummy.run(TC_TESTS / "send.py", "d0", "--kind", "tcp", "--source", f"10.10.10.{source}",
+                  "--size", size, "--count", count)
+
+    def left() -> int:
+        return sum(q.qlen for q in dummy.qdiscs("d0"))
+
+    send(1, 1400)  # goes at once; the class rests for 112 ms
+    send(2, 1400)
+    send(3, 200)  # of a shorter queue: it stays, and the other is dropped
+    within("one waits", left(), 3, 3)
+    sleep(4)
+    within("it has left", left(), 0, 0)
+    send(1, 1400)
+    send(2, 200)
+    send(2, 1400)  # of the same flow: both are dropped
+    within("none waits", left(), 0, 0)
+    send(9, 1400, 10)  # beside a class that is empty
+    sleep(4)
+    within("of another class: left", left(), 0, 0)
+    within("the empty one is asked for packets, times",
+           run("dmesg").count("non-work-conserving"), 0, 0)
     dummy.tc("qdisc del dev d0 root")
