@@ -24,6 +24,7 @@
 #include "paqm_capacity.h"
 #include "paqm_datapath.h"
 #include "paqm_drr.h"
+#include "paqm_isolate.h"
 #include "paqm_queue.h"
 #include "paqm_trace.h"
 
@@ -259,7 +260,7 @@ static __always_inline bool paqm_over_gated(struct paqm_sched_data *q, struct pa
 {
 	const struct paqm_flowq *strangers = &q->flowq[over->gated];
 
-	if ((s32)(paqm_common_out(q) - over->behind) < 0)
+	if (paqm_common_first(q, &over->behind))
 		return true;
 	if (likely(!over->gated))
 		return false;
@@ -314,11 +315,11 @@ enum paqm_turn { PAQM_TURN_ELASTIC, PAQM_TURN_COMMON, PAQM_TURN_OVER };
  * entitled to. All of it while some of these wait for packets of theirs in that queue: what
  * they are entitled to would go to the others.
  */
-static u32 paqm_common_share(const struct paqm_sched_data *q)
+static u32 paqm_common_share(struct paqm_sched_data *q)
 {
 	u64 others = (u64)q->drr[PAQM_MEDIA].busy * READ_ONCE(q->over_part);
 
-	if ((s32)(paqm_common_out(q) - q->over_behind) < 0)
+	if (paqm_common_first(q, &q->over_behind))
 		return PAQM_Q16_ONE;
 	if (unlikely(q->parts_served))
 		others = paqm_over_parts(q);

@@ -52,6 +52,21 @@ static inline bool paqm_over_left(const struct paqm_sched_data *q, const struct 
 	return !paqm_fifo_waits(over->in, over->out, flow->over_seq);
 }
 
+/*
+ * Are packets still in the common queue that were there at @behind? If not, @behind follows: it
+ * comes again after 2^32 packets, and would look like a time to come after half of that, while an
+ * overflow queue of a flow that heeds nothing may stand for days.
+ */
+static __always_inline bool paqm_common_first(const struct paqm_sched_data *q, u32 *behind)
+{
+	u32 out = paqm_common_out(q);
+
+	if ((s32)(out - *behind) < 0)
+		return true;
+	*behind = out;
+	return false;
+}
+
 /* The host of a flow that shares its rate. */
 static inline struct paqm_host *paqm_host_of(const struct paqm_sched_data *q,
 					     const struct paqm_flow *flow)

@@ -167,7 +167,30 @@ static void paqm_kunit_bulk(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, used, PAQM_BULK_QUEUES);
 }
 
+/*
+ * An overflow queue that stands waits for what was in the common queue before, but not again when
+ * 2^31 packets have gone through that.
+ */
+static void paqm_kunit_behind(struct kunit *test)
+{
+	struct paqm_sched_data *q = paqm_round_of(test, 1514);
+	u64 *out = &q->queue[PAQM_MEDIA].st.sent_packets;
+	u32 behind, step;
+
+	*out = U32_MAX - 1;
+	behind = paqm_common_out(q) + 3;
+	for (step = 0; step < 3; step++) {
+		KUNIT_EXPECT_TRUE(test, paqm_common_first(q, &behind));
+		(*out)++;
+	}
+	for (step = 0; step < 16; step++) {
+		KUNIT_EXPECT_FALSE(test, paqm_common_first(q, &behind));
+		*out += 1U << 29;
+	}
+}
+
 static struct kunit_case paqm_rounds_cases[] = {
+	KUNIT_CASE(paqm_kunit_behind),
 	KUNIT_CASE(paqm_kunit_bulk),
 	KUNIT_CASE(paqm_kunit_debt),
 	KUNIT_CASE(paqm_kunit_siblings),
