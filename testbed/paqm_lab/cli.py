@@ -267,7 +267,8 @@ def parser(command: str = "") -> argparse.ArgumentParser:
         "in its own environment stands for --kernel X.Y without --debug-kernel.",
     )
     run_in.add_argument("--debug-kernel", action="store_true", help="KASAN, lockdep, kmemleak, ...")
-    run_in.add_argument("--kernel", metavar="X.Y", help="Debian's kernel of that release")
+    run_in.add_argument("--kernel", type=kernel.release, metavar="X.Y",
+                        help="Debian's kernel of that release, from 6.1 on")
     run_in.add_argument("--real-time", action="store_true", help="native time, for CPU cost")
     run_in.add_argument("--no-modules", action="store_true", help="do not build the modules")
     run_in.add_argument("--seed", type=uml.seed, default=1, metavar="N",
@@ -298,7 +299,8 @@ def parser(command: str = "") -> argparse.ArgumentParser:
     build = commands.add_parser("kernel", help="fetch and build the lab's kernels")
     build.add_argument("variant", nargs="?", choices=sorted(kernel.FRAGMENTS), default="lab",
                        help="(%(default)s)")
-    build.add_argument("--kernel", metavar="X.Y", help="Debian's kernel of that release")
+    build.add_argument("--kernel", type=kernel.release, metavar="X.Y",
+                       help="Debian's kernel of that release, from 6.1 on")
     build.add_argument(
         "--lock", action="store_true", help="instead: write source.lock anew, for the newest source"
     )

@@ -7,6 +7,7 @@ kernel/source.lock, the newest where that is no longer to be had, unless a relea
 asked for. `KERNEL_SRC` names a source tree to use instead.
 """
 
+import argparse
 import json
 import os
 import re
@@ -146,6 +147,15 @@ def suites_to_try(codename: str) -> list[tuple[str, tuple[int, int]]]:
     names = [f"{name}-backports" for name in later[:1]] + [f"{codename}-backports"] + later
     tries = [(name, FAST_VERSION) for name in [*names, "sid"]]
     return [*tries, (codename, OLDEST_VERSION)]
+
+
+def release(text: str) -> str:
+    """A Debian kernel as an option names it: major and minor number."""
+    match = re.fullmatch(r"([0-9]{1,3})\.([0-9]{1,3})", text)
+    if not match or (int(match[1]), int(match[2])) < OLDEST_VERSION:
+        oldest = ".".join(map(str, OLDEST_VERSION))
+        raise argparse.ArgumentTypeError(f"{text!r}: expected X.Y, {oldest} at least")
+    return text
 
 
 def suites_of_release(codename: str) -> list[str]:

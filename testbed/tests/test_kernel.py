@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Choice of the kernel source, recognition of kernel faults, the constant command line."""
 
+import argparse
 import hashlib
 import json
 from pathlib import Path
@@ -249,3 +250,10 @@ def test_an_empty_status_is_none(tmp_path: Path) -> None:
     """As a full disk leaves it."""
     result = boot(tmp_path, ": >status")
     assert result.status is None and "died before its command ended" in result.explain()
+
+
+def test_a_release_is_two_numbers_and_not_too_old() -> None:
+    assert [kernel.release(text) for text in ("6.1", "6.12", "7.3")] == ["6.1", "6.12", "7.3"]
+    for text in ("5.10", "6.0", "6", "6.1.3", "newest", "6.x", ""):
+        with pytest.raises(argparse.ArgumentTypeError, match="6.1 at least"):
+            kernel.release(text)
