@@ -82,7 +82,7 @@ though each viewer keeps to his own rate. The packets of all flows behind one ro
 over four fifths of the time until the next picture; those of a key picture within 100 ms, about.
 
 `paqm-sfu-pion` is a server with it: WHIP for the publisher, WHEP for viewers (RFC 9725, without
-trickle), H.264, any number of layers.
+trickle), H.264, any number of layers. Viewers leave one that the publisher pauses within 3 s.
 
 ```
 make connectors                 # programs in ~/.cache/paqm/connectors
@@ -136,7 +136,8 @@ follower.follow(transport, {{ ceiling: 5_000_000 }}); // a WebRtcTransport
 What routers allow is the transport's `setMaxOutgoingBitrate`; mediasoup picks layers below it and goes on
 estimating by itself. Falls are set at once, rises by 8 % a second, since all transports hear of free
 capacity at once. A transport that goes over to TCP has no advice any more and rises to its ceiling. If
-`paqm-follow` ends, all do, until it is started again, after 1 s and at increasing intervals of up to 60 s. It was tested
+`paqm-follow` ends, all do, until it is started again, after 1 s and at increasing intervals of up to 60 s. `close()` ends it: transports have
+their ceilings again. It was tested
 with the real paqmd against the interface that mediasoup 3 documents (`connectors/tests/mediasoup.py`), **not
 with mediasoup's worker**, which its package fetches from elsewhere.
 
@@ -198,7 +199,8 @@ proxy_pass http://127.0.0.1:9091/colibri-ws/...          # nginx: instead of the
   tries 100 checks a second, and says how many more came: a flood of forged ones delays who joins, and takes advice
   from nobody who has some.
 * Where the bridge's own estimate (`ConnectionStats`) is below the advice, it decides. Falls are told at once,
-  rises by 8 % a second. A wish of the viewer himself for less counts.
+  rises by 8 % a second. A wish of the viewer himself for less counts. When his channel ends, or the program, what he
+  wishes is left, or the bridge's own estimate.
 * Channels over SCTP, relayed media, and restarts of ICE while the channel stays are not followed.
 
 **It was not run with the bridge itself**: `connectors/tests/jitsi.py` has the real paqmd and
