@@ -14,7 +14,8 @@ In any text of a case `<name>` stands for the row's value of that name, or else 
 parts.toml has under that name; names of nested tables are joined by dots. What a table lacks is
 looked for in the table around it. `<below.<parent>.setup>` takes the row's parent first. A text
 that is nothing but one name becomes the value itself, be it number or list; a list within a list
-gives its elements. A key whose value becomes "" is left out.
+gives its elements. {times = N, steps = [...]} within a list gives N times these, `<i>` is 1 to N. A
+key whose value becomes "" is left out.
 """
 
 import argparse
@@ -66,6 +67,10 @@ def fill(value: Json, tables: list[Json]) -> Json:
     if isinstance(value, list):
         filled: list[Json] = []
         for inner in value:
+            if isinstance(inner, dict) and inner.keys() == {"times", "steps"}:
+                for i in range(1, inner["times"] + 1):
+                    filled.extend(fill(inner["steps"], [{"i": i}, *tables]))
+                continue
             one = fill(inner, tables)
             splice = isinstance(inner, str) and isinstance(one, list)
             filled.extend(one if splice else [one])
