@@ -16,7 +16,7 @@ import math
 import struct
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from paqm_lab import cache, clip, ladder
@@ -63,6 +63,22 @@ def steps() -> list[tuple[int, int, int]]:
             for rate in rates]  # fmt: skip
 
 
+def _make(source: Path, layers: Sequence[tuple[int, int, int]], shift: int, target: Path,
+          progress: Callable[[str], None]) -> None:  # fmt: skip
+    """Encodes them. @shift: pictures by which a layer's key pictures come after the last one's"""
+    digits = len(str(len(layers)))
+    with tempfile.TemporaryDirectory(prefix=".sfu-", dir=target.parent) as name:
+        made = Path(name) / "layers"
+        made.mkdir()
+        for number, (kbits, width, height) in enumerate(layers, start=1):
+            progress(f"layers: {kbits} kbit/s, {width}x{height}")
+            units = [unit for unit, _ in ladder.access_units(_encode(
+                source, shift * number % GOP, kbits, width, height))]
+            whole = units[: len(units) // GOP * GOP]
+            (made / f"l{number:0{digits}}.ivf").write_bytes(ivf(whole, width, height, clip.FPS))
+        made.rename(target)
+
+
 def prepare(progress: Callable[[str], None], single: bool = False) -> Path:
     """The directory with the layers, made once.
 
@@ -73,17 +89,7 @@ def prepare(progress: Callable[[str], None], single: bool = False) -> Path:
     made_of = (layers, X264, "phases" if shift else "one phase", source.name)
     key = hashlib.sha256(repr(made_of).encode()).hexdigest()[:12]
     target = cache.cache_dir() / f"sfu-layers-{key}"
-    if target.exists():
-        return target
-    with tempfile.TemporaryDirectory(prefix=".sfu-", dir=target.parent) as name:
-        made = Path(name) / "layers"
-        made.mkdir()
-        for number, (kbits, width, height) in enumerate(layers, start=1):
-            progress(f"layers: {kbits} kbit/s, {width}x{height}")
-            units = [unit for unit, _ in ladder.access_units(_encode(
-                source, shift * number % GOP, kbits, width, height))]
-            whole = units[: len(units) // GOP * GOP]
-            (made / f"l{number:02}.ivf" if single else made / f"l{number}.ivf").write_bytes(
-                ivf(whole, width, height, clip.FPS))
-        made.rename(target)
+    with cache.locked(target.name):  # runs beside each other begin with this
+        if not target.exists():
+            _make(source, layers, shift, target, progress)
     return target

@@ -3,12 +3,13 @@
 
 import json
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from paqm_lab import sfu, sfu_case, sfu_docs, sfu_layers
+from paqm_lab import cache, sfu, sfu_case, sfu_docs, sfu_layers
 from paqm_lab.errors import LabError
 from paqm_lab.multi import netscenario
 
@@ -33,6 +34,23 @@ def test_steps_of_an_encoder_that_is_told_its_rate() -> None:
     assert sfu_layers.LAYERS[0][0] == rates[0] and rates[-1] <= sfu_layers.LAYERS[-1][0]
     sizes = {kbits: size for kbits, *size in sfu_layers.steps()}
     assert sizes[295] == [320, 180] and sizes[316] == [480, 270] and sizes[665] == [640, 360]
+
+
+def test_runs_beside_each_other_make_the_layers_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first `make sfu` begins with two runs that need them."""
+    there = cache.cache_dir()
+    (tmp_path / "paqm").mkdir()
+    for file in ("clip.y4m", "clip.json"):
+        (tmp_path / "paqm" / file).symlink_to(there / file)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(sfu_layers, "LAYERS", [(60, 80, 46)])
+    said: list[str] = []
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(lambda _: sfu_layers.prepare(said.append), range(2))
+    assert first == second and [file.name for file in first.iterdir()] == ["l1.ivf"]
+    assert said == ["layers: 60 kbit/s, 80x46"]
 
 
 def test_ivf() -> None:
