@@ -43,6 +43,9 @@ const (
 	settled = 2 * look
 	// What a router keeps for a flow that does not use its rate: what it uses, and a tenth.
 	keeps = 1.1
+	// What a picture has beyond its rate meets the router once for every viewer behind it, at the same time, and
+	// stands there until their share has carried it: so much less is asked for where there are several.
+	together = 1.04
 )
 
 type viewer struct {
@@ -106,9 +109,12 @@ func (c *connector) grant(now time.Time) float64 {
 func (v *viewer) allowed(granted float64, viewers int) float64 {
 	told := float64(v.bps) / headers
 	rate := told / float64(v.streams)
-	if viewers > 1 && v.uses != 0 {
-		part := (keeps*v.uses + told/float64(viewers)) / float64(v.streams)
-		rate = min(rate, max(granted, part))
+	if viewers > 1 {
+		rate /= together
+		if v.uses != 0 {
+			part := (keeps*v.uses + told/float64(viewers)) / float64(v.streams)
+			rate = min(rate, max(granted, part/together))
+		}
 	}
 	return rate
 }
