@@ -162,7 +162,8 @@ static pcap_t *open_one(int snap, int ring, char error[PCAP_ERRBUF_SIZE])
 	pcap_set_tstamp_precision(p, PCAP_TSTAMP_PRECISION_NANO);
 	errno = 0;
 	err = pcap_activate(p);
-	if (err == PCAP_ERROR_PERM_DENIED || (err == PCAP_ERROR && errno == EAFNOSUPPORT))
+	/* no packet sockets: to libpcap 1.10.5 an error of its own, to those before any error */
+	if (err == PCAP_ERROR_PERM_DENIED || (err < 0 && errno == EAFNOSUPPORT))
 		tell_refused(errno, error);
 	else if (err < 0)
 		snprintf(error, PCAP_ERRBUF_SIZE, "%s: %s", pcap_statustostr(err), pcap_geterr(p));
