@@ -90,9 +90,10 @@ def test_page_is_whole_and_alone(page: str) -> None:
     assert page.count("waits that long") == 1
 
 
-def test_titles_are_text(tmp_path: Path) -> None:
+@pytest.mark.parametrize("title", ['"><script>alert(1)</script>', r"C:\d \1", "round trip, ms: 20",
+                                   r"from $\x to $"])
+def test_titles_are_text(tmp_path: Path, title: str) -> None:
     """Of a diagram, too; its parts have ids of their own, whatever two titles share."""
-    title = r'"><script>alert(1)</script> C:\d \1, round trip, ms: 20 from $\x to $'
     analysed(tmp_path, title, title + "0")
     page = report.write(tmp_path).read_text()
     reader = Reader()

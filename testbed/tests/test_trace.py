@@ -351,8 +351,8 @@ def test_each_number_is_the_nearest_to_the_newest() -> None:
         for _ in range(rng.randint(1, 40)):
             at += rng.choice(far)
             numbers.append(at % 0x10000 - rng.choice((0, 5, 40000)))
-            # the one of 65536 around the newest that ends with this number
-            index = newest - 0x8000 + (numbers[-1] - newest + 0x8000) % 0x10000
+            same = range(numbers[-1] - 0x1000000, numbers[-1] + 0x1000000, 0x10000)
+            index = next(i for i in same if newest - 0x8000 <= i < newest + 0x8000)
             expected.append(index)
             newest = max(newest, index)
         assert trace._unwrap(np.array(numbers, np.int64)).tolist() == expected
