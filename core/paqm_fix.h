@@ -17,6 +17,9 @@ typedef int paqm_s32;
 typedef unsigned long long paqm_u64;
 typedef long long paqm_s64;
 
+/* A word that another context may write meanwhile: read once, and whole. */
+#define paqm_once(word) (*(const volatile __typeof__(word) *)&(word))
+
 #define PAQM_U32_MAX 0xFFFFFFFFU
 #define PAQM_U64_MAX 0xFFFFFFFFFFFFFFFFULL
 

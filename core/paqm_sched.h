@@ -44,7 +44,7 @@ static inline int paqm_idle_for(paqm_u64 now, paqm_u64 since, paqm_u64 least)
 /* Is media next? Both queues hold packets. */
 static inline int paqm_sched_media_next(const struct paqm_sched *s)
 {
-	return s->lead < (paqm_s64)s->credit << 16;
+	return s->lead < (paqm_s64)paqm_once(s->credit) << 16;
 }
 
 /*

@@ -79,6 +79,17 @@ void paqm_level(const struct paqm_sched_data *q, enum paqm_class class, u32 *qle
 	rcu_read_unlock();
 }
 
+/* Counts that the datapath goes on to write: no word is read twice, or half before a write. */
+static void paqm_copy_counts(void *to, const void *from, size_t size)
+{
+	unsigned long *words = to;
+	const unsigned long *source = from;
+	size_t i;
+
+	for (i = 0; i < size / sizeof(*words); i++)
+		words[i] = READ_ONCE(source[i]);
+}
+
 /* Statistics of a class, with what is not kept in them all the time; and its counts. */
 void paqm_class_stats(const struct paqm_sched_data *q, enum paqm_class class,
 		      struct tc_paqm_class_stats *st, struct tc_paqm_class_counts *n)
@@ -86,8 +97,9 @@ void paqm_class_stats(const struct paqm_sched_data *q, enum paqm_class class,
 	const struct paqm_queue *queue = &q->queue[class];
 	u32 i;
 
-	*st = queue->st;
-	*n = queue->n;
+	BUILD_BUG_ON(sizeof(*st) % sizeof(long) || sizeof(*n) % sizeof(long));
+	paqm_copy_counts(st, &queue->st, sizeof(*st));
+	paqm_copy_counts(n, &queue->n, sizeof(*n));
 	paqm_level(q, class, &st->qlen, &st->backlog);
 	if (class == PAQM_MEDIA) { /* the packets are counted already */
 		st->backlog += READ_ONCE(q->drr[PAQM_MEDIA].backlog);
@@ -164,8 +176,10 @@ static bool paqm_child_full(struct Qdisc *sch, u32 len)
 	const struct paqm_sched_data *q = qdisc_priv(sch);
 	const struct paqm_queue *media = &q->queue[PAQM_MEDIA];
 	u64 others = (u64)media->st.backlog + q->drr[PAQM_MEDIA].backlog;
+	u32 limit = READ_ONCE(q->limit);
 
-	return sch->qstats.backlog - others + len > q->limit - min(q->limit / 2, media->limit);
+	return sch->qstats.backlog - others + len >
+	       limit - min(limit / 2, READ_ONCE(media->limit));
 }
 
 /*

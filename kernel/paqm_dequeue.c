@@ -453,7 +453,7 @@ static __always_inline struct sk_buff *paqm_sent(struct Qdisc *sch, struct sk_bu
 	paqm_sched_sent(&q->sched, class == PAQM_MEDIA, wire, media->head || paqm_over_qlen(q),
 			elastic_waits);
 	if (class == PAQM_MEDIA && unlikely(q->long_since) &&
-	    queue->st.backlog < q->overload_bytes / 2)
+	    queue->st.backlog < READ_ONCE(q->overload_bytes) / 2)
 		paqm_end_overload(q, now);
 	qdisc_qlen_dec(sch);
 	qdisc_qstats_backlog_dec(sch, skb);

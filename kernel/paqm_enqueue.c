@@ -103,14 +103,15 @@ static void paqm_count_notes(struct paqm_sched_data *q, u8 note)
  */
 static u8 paqm_small_class(struct paqm_sched_data *q, u64 *due, u64 *count, u64 now, u32 len)
 {
-	u64 most = max_t(u64, 100 * NSEC_PER_MSEC, (u64)PAQM_SMALL_BURST * q->small_q8 >> 8);
+	u32 small_q8 = READ_ONCE(q->small_q8);
+	u64 most = max_t(u64, 100 * NSEC_PER_MSEC, (u64)PAQM_SMALL_BURST * small_q8 >> 8);
 	u64 from = max(*due, now);
 
 	if (from - now > most) {
 		paqm_count(&q->small_over);
 		return PAQM_ELASTIC;
 	}
-	*due = from + ((u64)len * q->small_q8 >> 8);
+	*due = from + ((u64)len * small_q8 >> 8);
 	WRITE_ONCE(q->small_bytes, q->small_bytes + len);
 	paqm_count(count);
 	return PAQM_MEDIA;
@@ -288,13 +289,15 @@ static noinline bool paqm_has_room(struct Qdisc *sch, enum paqm_class class,
 	const struct paqm_queue *queue = &q->queue[class];
 	bool full = !paqm_room(sch, class, fq, len, to_free);
 
-	if (class == PAQM_MEDIA && (u64)queue->st.backlog + len > q->overload_bytes)
+	if (class == PAQM_MEDIA &&
+	    (u64)queue->st.backlog + len > READ_ONCE(q->overload_bytes))
 		paqm_begin_overload(q, now);
 	if (child)
 		return !full || !child->q.qlen;
 	if (fq)
 		return !paqm_qlen(queue) || (!full && paqm_bulk_has_room(q, fq, len));
-	return !queue->head || (!full && (u64)queue->st.backlog + len <= queue->limit);
+	return !queue->head ||
+	       (!full && (u64)queue->st.backlog + len <= READ_ONCE(queue->limit));
 }
 
 /* The first packet after an idle time, of the qdisc or of the elastic class. */
@@ -401,7 +404,8 @@ static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum
 			return paqm_divert(skb, sch, flow, lane, len, wire, now, to_free);
 	}
 	WRITE_ONCE(queue->load, queue->load + wire);
-	if (unlikely((u64)sch->qstats.backlog + len > q->calm || q->memory > q->memory_limit) &&
+	if (unlikely((u64)sch->qstats.backlog + len > READ_ONCE(q->calm) ||
+		     q->memory > READ_ONCE(q->memory_limit)) &&
 	    !paqm_has_room(sch, class, child, fq, len, now, to_free))
 		return paqm_drop(skb, sch, to_free, class, &queue->n.drop_tail, PAQM_DROP_TAIL);
 	if (unlikely(child))
@@ -536,7 +540,7 @@ static bool paqm_cuts(const struct paqm_sched_data *q, struct sk_buff *skb)
 {
 	if (unlikely(!skb_shinfo(skb)->gso_segs))
 		paqm_count_segs(skb);
-	return qdisc_pkt_len(skb) > q->gso_split ||
+	return qdisc_pkt_len(skb) > READ_ONCE(q->gso_split) ||
 	       (q->stamp && skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4);
 }
 
@@ -547,7 +551,8 @@ int paqm_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_fre
 
 	if (unlikely(class < 0))
 		return ~class;
-	if (unlikely(qdisc_pkt_len(skb) > q->gso_look) && skb_is_gso(skb) && paqm_cuts(q, skb))
+	if (unlikely(qdisc_pkt_len(skb) > READ_ONCE(q->gso_look)) && skb_is_gso(skb) &&
+	    paqm_cuts(q, skb))
 		return paqm_enqueue_gso(skb, sch, class, to_free);
 	if (unlikely(class < PAQM_CLASSES))
 		return paqm_enqueue_chosen(skb, sch, class, to_free);

@@ -330,11 +330,12 @@ static bool paqm_over_has_room(struct Qdisc *sch, const struct paqm_flowq *over,
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	const struct paqm_round *r = &q->drr[PAQM_MEDIA];
 	u32 memory = READ_ONCE(q->over_memory_limit), most = READ_ONCE(q->over_limit);
+	u32 limit = READ_ONCE(q->limit);
 
-	if ((u64)r->backlog + len > q->limit / 2 || r->memory > memory ||
+	if ((u64)r->backlog + len > limit / 2 || r->memory > memory ||
 	    (u16)(over->in - over->out) >= S16_MAX)
 		return false;
-	if ((u64)sch->qstats.backlog + len > q->limit &&
+	if ((u64)sch->qstats.backlog + len > limit &&
 	    !paqm_room(sch, PAQM_MEDIA, NULL, len, to_free))
 		return false;
 	if (!over->head)

@@ -104,7 +104,8 @@ static u32 paqm_trim_excess(struct Qdisc *sch, bool stuck, struct paqm_trim *mos
 		most->own = true;
 		return t->st.backlog - limit;
 	}
-	if (sch->qstats.backlog <= q->limit || sch->q.qlen < 2)
+	limit = READ_ONCE(q->limit);
+	if (sch->qstats.backlog <= limit || sch->q.qlen < 2)
 		return 0;
 	paqm_trim_find(q, PAQM_MEDIA, true, most);
 	paqm_trim_find(q, PAQM_ELASTIC, true, most);
@@ -114,7 +115,7 @@ static u32 paqm_trim_excess(struct Qdisc *sch, bool stuck, struct paqm_trim *mos
 			*most = (struct paqm_trim){ .class = PAQM_ELASTIC, .child = child,
 						   .backlog = backlog };
 	}
-	return sch->qstats.backlog - q->limit;
+	return sch->qstats.backlog - limit;
 }
 
 /* The first packet of a queue; NULL if a child holds back what it has. */
@@ -207,7 +208,8 @@ void paqm_trim(struct Qdisc *sch)
 	do {
 		sch_tree_lock(sch);
 		more = paqm_trim_some(sch, &stuck);
-		if (q->long_since && q->queue[PAQM_MEDIA].st.backlog < q->overload_bytes / 2)
+		if (q->long_since &&
+		    q->queue[PAQM_MEDIA].st.backlog < READ_ONCE(q->overload_bytes) / 2)
 			paqm_end_overload(q, ktime_get_ns());
 		sch_tree_unlock(sch);
 		cond_resched();
@@ -231,7 +233,8 @@ static bool paqm_room_lacks(struct Qdisc *sch, u32 len)
 {
 	const struct paqm_sched_data *q = qdisc_priv(sch);
 
-	return (u64)sch->qstats.backlog + len > q->limit || q->memory > q->memory_limit;
+	return (u64)sch->qstats.backlog + len > READ_ONCE(q->limit) ||
+	       q->memory > READ_ONCE(q->memory_limit);
 }
 
 /*
