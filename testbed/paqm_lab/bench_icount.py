@@ -9,27 +9,21 @@ from testbed/bench/paqm_load.c.
 
 from __future__ import annotations
 
-import gzip
 import json
-import os
 import random
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from paqm_lab import bench_load as bl
-from paqm_lab import cache, kernel
+from paqm_lab import cache, kernel, qemu
 from paqm_lab.errors import LabError
 
 BENCH = cache.TESTBED / "bench"
-QEMU = "qemu-system-x86_64"
-BUSYBOX = "/bin/busybox"
-PACKAGES = {QEMU: "qemu-system-x86", BUSYBOX: "busybox-static", "cpio": "cpio", "bc": "bc"}
 DEVICE = "dut"
 SIZE = 200  # bytes: large enough to be quoted in a notice
 KINDS = ["rtp", "udp", "tcp"]
@@ -49,7 +43,10 @@ SUBJECTS = [
     bl.Subject("paqm", "paqm"),
     bl.Subject("paqm bandwidth", f"paqm {bl.ENOUGH}"),
 ]
-VITAL = ["CONFIG_NET_SCH_DUALPI2=y", "CONFIG_NET_SCH_CAKE=y", "CONFIG_DUMMY=y", "CONFIG_MODULES=y"]
+CONFIG = qemu.Config(
+    ("bench/x86.config",),
+    ("CONFIG_NET_SCH_DUALPI2=y", "CONFIG_NET_SCH_CAKE=y", "CONFIG_DUMMY=y", "CONFIG_MODULES=y"),
+)
 
 
 @dataclass(frozen=True)
@@ -96,81 +93,6 @@ def long_cases() -> list[Case]:
     return cases
 
 
-def need_packages() -> None:
-    """Installs what only this benchmark needs."""
-    missing = [package for program, package in PACKAGES.items() if not shutil.which(program)]
-    if not missing:
-        return
-    if os.geteuid() != 0 or not shutil.which("apt-get"):
-        raise LabError(f"packages are missing; as root: apt-get install {' '.join(missing)}")
-    command = ["apt-get", "-qq", "install", "--no-install-recommends", *missing]
-    environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    if done.returncode:
-        raise LabError(f"`{' '.join(command)}` failed: {done.stderr.strip().splitlines()[-1:]}")
-
-
-def _make(command: list[str], log: Path, label: str, progress: kernel.Progress) -> None:
-    """Runs a make and says every few seconds how far it is."""
-    started = last = time.monotonic()
-    with log.open("a") as out:
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-        assert process.stdout is not None
-        for done, line in enumerate(process.stdout):
-            out.write(line)
-            if time.monotonic() - last >= 5:
-                last = time.monotonic()
-                progress(f"{label}: {done} lines, {last - started:.0f} s")
-        status = process.wait()
-    if status:
-        tail = [text for text in log.read_text(errors="replace").splitlines() if text.strip()][-3:]
-        raise LabError(f"{label} failed, see {log}: {' / '.join(tail)}")
-
-
-def build_kernel(progress: kernel.Progress) -> Path:
-    """Build directory of the kernel, from the cache if it is there."""
-    with cache.locked("linux-source"):
-        source = kernel.source_tree(progress)
-    config = (BENCH / "x86.config").read_bytes()
-    key = cache.digest(str(source).encode(), (source / "Makefile").read_bytes()[:400], config)
-    home = cache.cache_dir() / "bench-kernel" / key
-    tree = home / "tree"
-    with cache.locked("bench-kernel"):
-        if (home / "built").exists():
-            return tree
-        cache.need_programs(kernel.BUILD_PROGRAMS, "building the kernel")
-        cache.need_space(cache.cache_dir(), 1000, "building the kernel")
-        shutil.rmtree(home, ignore_errors=True)
-        tree.mkdir(parents=True)
-        make = ["make", "-C", str(source), f"O={tree}", "ARCH=x86_64"]
-        log = home / "build.log"
-        progress(f"kernel for QEMU: building (some minutes; log: {log})")
-        _make([*make, "tinyconfig"], log, "kernel for QEMU: defaults", progress)
-        with (tree / ".config").open("ab") as out:
-            out.write(config)
-        _make([*make, "olddefconfig"], log, "kernel for QEMU: configuration", progress)
-        have = (tree / ".config").read_text().splitlines()
-        lost = [option for option in VITAL if option not in have]
-        if lost:
-            raise LabError(f"the kernel in {source} cannot have {', '.join(lost)}")
-        jobs = f"-j{os.cpu_count() or 1}"
-        _make([*make, jobs, "bzImage", "modules"], log, "kernel for QEMU: build", progress)
-        (home / "built").touch()
-        return tree
-
-
-def build_directory(
-    tree: Path, arch: str, directory: Path, progress: kernel.Progress, debug: bool = False
-) -> None:
-    """Compiles the modules of one directory against a kernel."""
-    make = ["make", "-C", str(tree), f"ARCH={arch}", f"M={directory}", "modules"]
-    if debug:
-        make.append("KCFLAGS=-g")
-    _make(make, directory.parent / "build.log", f"modules: {directory.name}", progress)
-
-
 def copy_load(work: Path) -> Path:
     """A directory to build the load generator in."""
     directory = work / "bench"
@@ -185,19 +107,10 @@ def build_modules(
     tree: Path, work: Path, progress: kernel.Progress, debug: bool = False
 ) -> dict[str, Path]:
     """The modules under test and the load generator, compiled for QEMU's kernel."""
-    shutil.rmtree(work, ignore_errors=True)
-    only = shutil.ignore_patterns("*.o", "*.ko", "*.mod*", ".*", "tc-tests", "lab-tests", "kunit")
-    for part in ("kernel", "core"):
-        shutil.copytree(cache.REPO / part, work / part, ignore=only)
-    copy_load(work)
-    for part in ("kernel", "bench"):
-        build_directory(tree, "x86_64", work / part, progress, debug)
-    return {path.stem: path for path in work.glob("*/*.ko")}
-
-
-def _libraries(program: str) -> list[str]:
-    done = subprocess.run(["ldd", program], capture_output=True, text=True)
-    return re.findall(r"(/\S+) \(0x", done.stdout)
+    modules = qemu.build_modules(tree, work, progress, debug)
+    load = copy_load(work)
+    qemu.build_directory(tree, "x86_64", load, progress, debug)
+    return modules | {path.stem: path for path in load.glob("*.ko")}
 
 
 def _script(cases: Iterable[Case], symbols: bool) -> str:
@@ -238,43 +151,6 @@ def _script(cases: Iterable[Case], symbols: bool) -> str:
     return "\n".join([*lines, "reboot -f"]) + "\n"
 
 
-def _initramfs(target: Path, modules: dict[str, Path], script: str) -> None:
-    """A file tree with a shell, ip, tc with its plugin, the modules and the script."""
-    root = target.parent / "root"
-    shutil.rmtree(root, ignore_errors=True)
-    for name in ("bin", "sbin", "proc", "sys", "dev", "lib/tc"):
-        (root / name).mkdir(parents=True)
-    shutil.copy(BUSYBOX, root / "bin/busybox")
-    for name in ("sh", "mount", "insmod", "rmmod", "echo", "reboot", "cat", "grep", "sleep"):
-        (root / "bin" / name).symlink_to("busybox")
-    for name in ("ip", "tc"):
-        program = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
-        if program is None:
-            raise LabError(f"`{name}` is missing; run setup/setup.sh")
-        shutil.copy(program, root / "sbin")
-        for library in _libraries(program):
-            copy = root / library.lstrip("/")
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(library, copy)
-    shutil.copy(cache.REPO / "build/userspace/tc-paqm/q_paqm.so", root / "lib/tc")
-    for module in modules.values():
-        shutil.copy(module, root)
-    (root / "init").write_text(script)
-    (root / "init").chmod(0o755)
-    names = "\n".join(
-        sorted(str(path.relative_to(root)) for path in root.rglob("*")) + ["dev/console"]
-    )
-    subprocess.run(["mknod", str(root / "dev/console"), "c", "5", "1"], check=True)
-    packed = subprocess.run(
-        ["cpio", "--quiet", "-o", "-H", "newc"],
-        cwd=root,
-        input=names.encode(),
-        stdout=subprocess.PIPE,
-        check=True,
-    )
-    target.write_bytes(gzip.compress(packed.stdout, 1))
-
-
 def boot(
     tree: Path,
     modules: dict[str, Path],
@@ -286,9 +162,9 @@ def boot(
     """Boots a guest that measures the cases; returns what it wrote on its console."""
     work.mkdir(parents=True, exist_ok=True)
     image = work / "initramfs.gz"
-    _initramfs(image, modules, _script(cases, symbols))
+    qemu.initramfs(image, modules.values(), _script(cases, symbols))
     # Without a source of randomness the kernel would hash its entropy anew for every number.
-    command = [QEMU, "-M", "pc", "-cpu", "qemu64,+rdrand", "-seed", "1", "-m", "1024"]
+    command = [qemu.QEMU, "-M", "pc", "-cpu", "qemu64,+rdrand", "-seed", "1", "-m", "1024"]
     command += ["-nodefaults", "-display", "none"]
     command += ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"]
     command += ["-rtc", "base=2026-01-01,clock=vm", "-serial", "stdio", "-no-reboot"]
@@ -346,8 +222,8 @@ def parse(console: str, cases: list[Case]) -> dict[str, dict[str, Any]]:
 
 def run(work: Path, repeats: int, progress: kernel.Progress) -> dict[str, list[dict[str, Any]]]:
     """All cases; the short ones `repeats` times, in another order each time."""
-    need_packages()
-    tree = build_kernel(progress)
+    qemu.need_packages()
+    tree = qemu.build_kernel(CONFIG, progress)
     modules = build_modules(tree, work / "src", progress)
     figures: dict[str, list[dict[str, Any]]] = {}
     for number in range(repeats):

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from paqm_lab import bench_icount as bi
 from paqm_lab import bench_load as bl
-from paqm_lab import cache
+from paqm_lab import cache, qemu
 from paqm_lab.errors import LabError
 
 FEW, MANY = 10_000, 30_000
@@ -83,7 +83,7 @@ def by_line(counts: dict[int, float], module: Path, base: int, end: int) -> Coun
 
 def profile(case: bi.Case, work: Path) -> tuple[dict[int, float], list[tuple[int, str]], Path]:
     """Instructions per packet by address, the symbols, and the module under test."""
-    tree = bi.build_kernel(say)
+    tree = qemu.build_kernel(bi.CONFIG, say)
     modules = bi.build_modules(tree, work / "src", say, debug=True)
     plugin = cache.library(bi.BENCH / "profile.c")
     runs = []

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from paqm_lab import bench_clock, bench_icount, checks, kernel, uml
+from paqm_lab import bench_clock, bench_icount, checks, kernel, qemu, uml
 from paqm_lab.errors import LabError
 
 Turns = dict[str, list[dict[str, Any]]]
@@ -38,7 +38,7 @@ def real_time(out: Path, rounds: int, seconds: float) -> dict[str, Turns]:
     modules = kernel.build_modules(built, say)
     directory = (out / "uml").resolve()
     load = bench_icount.copy_load(directory)
-    bench_icount.build_directory(built.tree, "um", load, say)
+    qemu.build_directory(built.tree, "um", load, say)
     for old in directory.glob("clock-*"):
         old.unlink()
     figures = directory / "figures.json"
