@@ -37,6 +37,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "torture_beside.h"
 #include "torture_kinds.h"
 #include "torture_nl.h"
 #include "torture_ops.h"
@@ -125,6 +126,7 @@ static void epoch_run(uint32_t operations)
 			opt_paqm(true);
 		nl_talk();
 	}
+	beside_start(args.beside);
 	for (op_number = 0; op_number < operations; op_number++) {
 		if (op_number % 10 == 0)
 			look();
@@ -281,9 +283,11 @@ int main(int argc, char **argv)
 			args.first = strtoul(value, NULL, 0);
 		else if (!strcmp(argv[i], "--each"))
 			args.each = strtoul(value, NULL, 0);
+		else if (!strcmp(argv[i], "--beside"))
+			args.beside = strtoul(value, NULL, 0);
 		else
 			die("usage: torture [--seed N] [--ops N] [--first EPOCH] [--each EPOCH] "
-			    "[--verbose]");
+			    "[--beside SENDERS] [--verbose]");
 		i++;
 	}
 	args.modules = getenv("PAQM_KO_DIR");

@@ -437,7 +437,7 @@ static enum op random_op(void)
 }
 
 /* Traffic and time between two operations. */
-void traffic(void)
+void burst(void)
 {
 	const struct device *d = &devs[rnd(DEVICES)];
 
@@ -456,6 +456,11 @@ void traffic(void)
 		send_streams();
 		break;
 	}
+}
+
+void traffic(void)
+{
+	burst();
 	if (chance(25))
 		sleep_us(chance(90) ? rnd(10000) : rnd(500000));
 }

@@ -17,6 +17,7 @@ struct op_kind {
 extern const struct op_kind ops[OPS];
 
 uint32_t some_handle(void);
+void burst(void);
 void traffic(void);
 void one_operation(void);
 

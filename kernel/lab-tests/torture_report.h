@@ -49,6 +49,7 @@ struct arguments {
 	const char *modules;
 	bool verbose;
 	uint32_t each; /* epoch from which on counters are looked at after every operation */
+	uint32_t beside; /* processes that send all the time, for machines with several processors */
 };
 
 extern struct arguments args;

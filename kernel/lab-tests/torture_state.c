@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "torture_beside.h"
 #include "torture_nl.h"
 #include "torture_report.h"
 #include "torture_state.h"
@@ -321,9 +322,13 @@ void look(void)
  */
 void check(void)
 {
+	bool rested = beside_rests();
+
 	for (int turn = 0; turn < 10; turn++) {
-		if (turn == 2)
+		if (turn == 2) {
 			traffic_quiet();
+			beside_rest(true);
+		}
 		if (turn)
 			sleep_us(1000 << turn);
 		problem[0] = 0;
@@ -335,6 +340,7 @@ void check(void)
 	}
 	if (problem[0])
 		fail("%s", problem);
+	beside_rest(rested);
 	kmsg_check();
 }
 
@@ -419,6 +425,7 @@ void drain(void)
 	int left = 0;
 
 	traffic_quiet();
+	beside_rest(true);
 	for (;;) {
 		check();
 		left = -1;
@@ -444,6 +451,7 @@ void drain(void)
 		if (step < 20000)
 			step *= 2;
 	}
+	beside_rest(false);
 	fig->drains++;
 	for (int i = 0; i < seen_count; i++) {
 		const struct tc_paqm_xstats *x = &seen[i].x;
