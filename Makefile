@@ -54,6 +54,7 @@
 #	make tdc-kernel		the kernel's own cases for qdiscs, without and with the module (slow)
 #	make kernels		modules and suites on 6.1, 6.12 and the newest kernel (very slow)
 #	make torture OPS=20000	random tc operations against traffic, kernel with all checkers (slow)
+#	make races ROUNDS=10	data races of the modules, on two processors (slow; QEMU)
 #	make soak HOURS=1	so many virtual hours of traffic, every packet accounted for (slow)
 #	make acceptance		what the specification demands of the qdisc (slow)
 #	make multirouter	several routers, GFC-2, lost feedback (slow: out/multirouter)
@@ -73,6 +74,7 @@ BUILD ?= build
 SECONDS ?= 60
 OPS ?= 20000
 HOURS ?= 1
+ROUNDS ?= 10
 SEED ?= 1
 export RUNS
 # [a-z] of a shell or of grep means what it says: in a Turkish locale it has no i.
@@ -83,7 +85,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 export HOME ?= $(shell getent passwd $$(id -u) | cut -d: -f6)
 LAB = testbed/paqm-lab
 
-.PHONY: help setup build demo demo-seeds test acceptance multirouter tdc tdc-kernel kernels torture soak lint fuzz bench-auto \
+.PHONY: help setup build demo demo-seeds test acceptance multirouter tdc tdc-kernel kernels torture races soak lint fuzz bench-auto \
 	bench-encoder bench-qdisc deb clean
 help:
 	@sed -n 's/^#\t//p' Makefile
@@ -122,6 +124,9 @@ tdc-kernel: setup
 
 kernels: build
 	@kernel/lab-tests/kernels.py
+
+races: build
+	@$(LAB) races --rounds $(ROUNDS) --out out/races
 
 torture: setup
 	@kernel/lab-tests/torture.py --ops $(OPS) --seed $(SEED)

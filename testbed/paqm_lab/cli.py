@@ -40,6 +40,7 @@ EXPERIMENTS = {
     "linkbound": ("paqm_lab.linkbound", "how long media would wait for a link, under an oracle"),
     "bench-encoder": ("streamer/lab/bench_encoder", "the encoder against x264 by itself"),
     "bench-qdisc": ("paqm_lab.bench_qdisc", "CPU cost of a packet beside other queues"),
+    "races": ("paqm_lab.races", "data races of the modules, on several processors"),
     "bench-lab": ("paqm_lab.bench_lab", "processor time of a run beside its codecs alone"),
     "bench-profile": ("paqm_lab.bench_profile", "where that cost arises, by function or line"),
 }

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What `paqm-lab races` reads from a guest's console; the guest itself is `make races`."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from paqm_lab import cache, races
+from paqm_lab.errors import LabError
+
+CLEAN = "@round 1\r\nWarning: paqm: each transmit queue\r\n@round 2\r\n" + (
+    "enabled: 1\r\nsetup_watchpoints: 290070\r\ndata_races: 0\r\n@end\r\n"
+)
+RACE = "BUG: KCSAN: data-race in paqm_dequeue [sch_paqm] / paqm_dump_stats [sch_paqm]"
+
+
+def failing(console: str, rounds: int = 2) -> set[str]:
+    found = races.read(console)
+    return {check["name"] for check in races.judge(found, rounds) if not check["pass"]}
+
+
+def test_a_clean_console() -> None:
+    assert failing(CLEAN) == set()
+
+
+@pytest.mark.parametrize(
+    ("line", "failed"),
+    [
+        (RACE, "races"),
+        ("[   12.3] BUG: KCSAN: race at unknown origin, with read to paqm_enqueue", "races"),
+        ("BUG: unable to handle page fault for address: 00000000deadbeef", "complaints"),
+        ("[    9.1] WARNING: CPU: 1 PID: 77 at net/sched/sch_api.c:800", "complaints"),
+        ("@fault tc qdisc change dev v0", "complaints"),
+        ("not ok torture: seed 1 epoch 0 operation 7: stays after 900 s", "complaints"),
+    ],
+)
+def test_what_fails(line: str, failed: str) -> None:
+    assert failing(line + "\r\n" + CLEAN) == {failed}
+
+
+def test_a_guest_that_stops_has_done_nothing() -> None:
+    assert failing(CLEAN.replace("@end", "")) == {"rounds"}
+    assert failing(CLEAN, rounds=3) == {"rounds"}
+    assert "accesses_watched" in failing(CLEAN.replace("290070", "12"))
+
+
+def test_a_pair_counts_once() -> None:
+    assert races.read(f"{RACE}\r\n{RACE}\r\n").races == [RACE.removeprefix("BUG: KCSAN: ")]
+
+
+def test_a_race_is_planted_in_a_copy(tmp_path: Path) -> None:
+    (tmp_path / "kernel").mkdir()
+    copy = tmp_path / "kernel" / "sch_paqm.c"
+    shutil.copy(cache.REPO / "kernel" / "sch_paqm.c", copy)
+    races.plant(tmp_path)
+    assert "\t.dequeue = planted_dequeue," in copy.read_text()
+    with pytest.raises(LabError, match="to plant a race at"):
+        races.plant(tmp_path)
