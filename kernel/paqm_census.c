@@ -222,7 +222,7 @@ void paqm_flows_mark(struct paqm_flows *t)
 			u32 bytes = READ_ONCE(t->flow[i].bytes);
 
 			paqm_gauge_open(&t->gauge[i], bytes, paqm_flow_turns(&t->gauge[i], bytes));
-			t->gauge[i].marked = PAQM_MARKED_ROUND;
+			WRITE_ONCE(t->gauge[i].marked, PAQM_MARKED_ROUND);
 		}
 		if (!(i & 8191))
 			cond_resched();
@@ -265,11 +265,11 @@ static void paqm_flow_rate(struct paqm_flow_gauge *g, u64 rate, const struct paq
 	u64 diff = rate > g->rate ? rate - g->rate : g->rate - rate;
 
 	if (!g->rate || (diff > g->rate / 4 && diff > w->grain))
-		g->rate = rate;
+		WRITE_ONCE(g->rate, rate);
 	else if (w->grain != U64_MAX && max(rate, g->rate) < w->fair / 2)
-		g->rate = (3 * g->rate + rate) / 4;
+		WRITE_ONCE(g->rate, (3 * g->rate + rate) / 4);
 	else
-		g->rate = (g->rate + rate) / 2;
+		WRITE_ONCE(g->rate, (g->rate + rate) / 2);
 }
 
 /*
@@ -471,7 +471,7 @@ static void paqm_hosts_add(const struct paqm_walk *w, struct paqm_census *c)
 static void paqm_flow_blank(const struct paqm_flows *t, const struct paqm_flow *f,
 			    struct paqm_flow_gauge *g)
 {
-	g->rate = 0;
+	WRITE_ONCE(g->rate, 0);
 	g->held = 0;
 	g->deaf = 0;
 	paqm_flow_more(t, f)->lean = 0;
@@ -508,13 +508,14 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 	if (READ_ONCE(f->tag) != tag)
 		return;
 	if (g->known != claim) { /* a new flow: nothing measured yet */
-		g->known = claim;
 		paqm_flow_blank(t, f, g);
 		g->stay = PAQM_STAY_FREE;
 		g->counted = 0;
 		g->pause = 0;
 		g->mark_tick = w->now_tick;
 		WRITE_ONCE(g->marked, PAQM_MARKED_NOT);
+		/* nothing is left of the last one: pairs with the acquire in paqm_flow_marked() */
+		smp_store_release(&g->known, claim);
 	}
 	before = g->rate;
 	/* time wraps after 52 days: the dead stay dead, but not a flow that came just now */

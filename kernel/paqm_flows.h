@@ -303,7 +303,8 @@ static inline u8 paqm_flow_marked(const struct paqm_flows *t, const struct paqm_
 {
 	const struct paqm_flow_gauge *g = paqm_flow_gauge(t, f);
 
-	return READ_ONCE(g->known) == g->claim ? READ_ONCE(g->marked) : PAQM_MARKED_NOT;
+	/* pairs with the release in paqm_flow_visit() */
+	return smp_load_acquire(&g->known) == g->claim ? READ_ONCE(g->marked) : PAQM_MARKED_NOT;
 }
 
 /*
