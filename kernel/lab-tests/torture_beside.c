@@ -2,7 +2,8 @@
 /*
  * Traffic of the torture test beside its operations: processes that send all the time, so
  * that on a machine with several processors packets come while a qdisc is changed, listed,
- * emptied and destroyed. They rest while queues are counted.
+ * emptied and destroyed. They rest while queues are counted. On one processor, in virtual time,
+ * they would never let the clock go on.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -62,6 +63,8 @@ void beside_start(int count)
 {
 	if (!count)
 		return;
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		die("--beside needs a second processor");
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
 	if (shared == MAP_FAILED)

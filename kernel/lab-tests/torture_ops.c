@@ -437,6 +437,7 @@ static enum op random_op(void)
 }
 
 /* Traffic and time between two operations. */
+/* Packets of one kind, at once. */
 void burst(void)
 {
 	const struct device *d = &devs[rnd(DEVICES)];
@@ -458,6 +459,7 @@ void burst(void)
 	}
 }
 
+/* The same, and now and then a pause. */
 void traffic(void)
 {
 	burst();

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # First process of a guest with several processors: paqm is changed, listed, replaced and taken away
 # while packets come on other processors. ROUNDS, OPS, SEED and SKIP come from races.py, which reads
-# what is written here: "@fault WORDS" for a command that failed, "@round N", "@end".
+# what is written here: "@fault WORDS" for a command that failed, "@notices N" for those that were
+# sent, "@round N", "@end".
 export PATH=/bin:/sbin TC_LIB_DIR=/lib/tc PAQM_KO_DIR=/
 kcsan=/sys/kernel/debug/kcsan
 mount -t proc proc /proc
@@ -47,6 +48,7 @@ one_round() {
 		change $words
 		sleep 0.2
 	done
+	/sbin/tc -s qdisc show dev v0 | sed -n 's/.*notices sent \([0-9]*\).*/@notices \1/p'
 	for child in "pfifo limit 100" fq_codel "red limit 100000 avpkt 1000"; do
 		# shellcheck disable=SC2086
 		do_tc qdisc replace dev v0 parent 1:2 $child

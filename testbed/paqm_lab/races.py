@@ -65,6 +65,7 @@ class Found:
     races: list[str]  # one entry for each pair of functions
     complaints: list[str]
     watched: int  # accesses
+    notices: int  # to senders: feedback was at work, too
 
 
 def say(text: str) -> None:
@@ -112,6 +113,7 @@ def read(console: str) -> Found:
         if "KCSAN" not in line and any(word in line for word in (*COMPLAINTS, "@fault"))
     ]
     rounds = [int(line.split()[1]) for line in lines if line.startswith("@round ")]
+    notices = [int(line.split()[1]) for line in lines if line.startswith("@notices ")]
     watched = re.search(r"^setup_watchpoints: (\d+)", console, re.M)
     return Found(
         max(rounds, default=0),
@@ -119,6 +121,7 @@ def read(console: str) -> Found:
         sorted(races),
         others,
         int(watched[1]) if watched else 0,
+        sum(notices),
     )
 
 
@@ -163,6 +166,7 @@ def judge(found: Found, rounds: int) -> list[checks.Check]:
         checks.entry("races", "races", len(found.races), "<=", 0, "pairs of functions", source),
         checks.entry("races", "complaints", len(found.complaints), "<=", 0, "lines", source),
         checks.entry("races", "accesses_watched", found.watched, ">=", 1000 * rounds, "", source),
+        checks.entry("races", "notices", found.notices, ">=", rounds, "", source),
     ]
 
 

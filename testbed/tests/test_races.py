@@ -9,7 +9,7 @@ import pytest
 from paqm_lab import cache, races
 from paqm_lab.errors import LabError
 
-CLEAN = "@round 1\r\nWarning: paqm: each transmit queue\r\n@round 2\r\n" + (
+CLEAN = "@notices 12\r\n@round 1\r\nWarning: paqm: each transmit queue\r\n@round 2\r\n" + (
     "enabled: 1\r\nsetup_watchpoints: 290070\r\ndata_races: 0\r\n@end\r\n"
 )
 RACE = "BUG: KCSAN: data-race in paqm_dequeue [sch_paqm] / paqm_dump_stats [sch_paqm]"
@@ -42,7 +42,8 @@ def test_what_fails(line: str, failed: str) -> None:
 def test_a_guest_that_stops_has_done_nothing() -> None:
     assert failing(CLEAN.replace("@end", "")) == {"rounds"}
     assert failing(CLEAN, rounds=3) == {"rounds"}
-    assert "accesses_watched" in failing(CLEAN.replace("290070", "12"))
+    assert failing(CLEAN.replace("290070", "12")) == {"accesses_watched"}
+    assert failing(CLEAN.replace("@notices 12", "@notices 0")) == {"notices"}
 
 
 def test_a_pair_counts_once() -> None:
