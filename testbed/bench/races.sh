@@ -43,7 +43,10 @@ one_round() {
 	done
 	for words in "weights host" "weights flow" noisolate isolate "period 50ms" "period 100ms" \
 		"flows 4096" "flows 1024" "limit 2000000" ecn police "feedback in-band" nopolice \
-		"feedback none" "feedback icmp" "gop 500ms" "rtt auto" "router-id 7"; do
+		"feedback none" "feedback icmp" "gop 500ms" "rtt auto" "router-id 7" \
+		"key 7:00112233445566778899aabbccddeeff" "key none" "split flows" borrow noborrow \
+		"classify protocol" "classify auto" "law ecf" "law erf" "law rcp" "law xcp" "law vcp" \
+		"law maxmin"; do
 		# shellcheck disable=SC2086 # several words
 		change $words
 		sleep 0.2
