@@ -3,6 +3,7 @@
  * What the torture test knows of the kernel: the devices, the qdiscs that it has, what must
  * hold for their counters, the modules.
  */
+#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

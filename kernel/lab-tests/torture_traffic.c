@@ -5,6 +5,7 @@
  * sockets to a peer in another namespace: UDP with and without segmentation
  * offload, datagrams that are fragmented, TCP, ICMP, over IPv4 and IPv6.
  */
+#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>
