@@ -132,13 +132,16 @@ def build_modules(
     return {path.stem: path for path in (work / "kernel").glob("*.ko")}
 
 
-def _libraries(program: str) -> list[str]:
+def _copy_libraries(program: str, root: Path) -> None:
     done = subprocess.run(["ldd", program], capture_output=True, text=True)
-    return re.findall(r"(/\S+) \(0x", done.stdout)
+    for library in re.findall(r"(/\S+) \(0x", done.stdout):
+        copy = root / library.lstrip("/")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(library, copy)
 
 
 def initramfs(target: Path, files: Iterable[Path], script: str) -> None:
-    """A file tree with a shell, ip, tc with its plugins, files such as modules, and the script."""
+    """A file tree with a shell, ip, tc with its plugins, modules and programs, and the script."""
     root = target.parent / "root"
     shutil.rmtree(root, ignore_errors=True)
     for name in ("bin", "sbin", "proc", "sys", "dev", "lib/tc"):
@@ -151,14 +154,13 @@ def initramfs(target: Path, files: Iterable[Path], script: str) -> None:
         if program is None:
             raise LabError(f"`{name}` is missing; run setup/setup.sh")
         shutil.copy(program, root / "sbin")
-        for library in _libraries(program):
-            copy = root / library.lstrip("/")
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(library, copy)
+        _copy_libraries(program, root)
     for plugin in (cache.REPO / "build/userspace/tc-paqm").glob("q_*.so"):
         shutil.copy(plugin, root / "lib/tc")
     for file in files:
         shutil.copy(file, root)
+        if file.suffix != ".ko":
+            _copy_libraries(str(file), root)
     (root / "init").write_text(script)
     (root / "init").chmod(0o755)
     names = "\n".join(
