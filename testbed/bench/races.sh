@@ -71,7 +71,7 @@ one_round() {
 	done
 	do_tc qdisc replace dev v0 root handle 2: mq
 	for queue in 1 2 3 4; do
-		do_tc -force qdisc replace dev v0 parent 2:$queue handle 3$queue: \
+		do_tc qdisc replace dev v0 parent 2:$queue handle 3$queue: \
 			paqm bandwidth 8mbit feedback icmp 2>/dev/null
 	done
 	sleep 0.5
@@ -88,7 +88,7 @@ one_round() {
 
 echo "$SKIP" >/sys/module/kcsan/parameters/skip_watch
 echo on >$kcsan
-[ "$OPS" -eq 0 ] || /torture --seed "$SEED" --ops "$OPS" --beside 2
+[ "$OPS" -eq 0 ] || /torture --seed "$SEED" --ops "$OPS" --beside 2 || echo "@fault torture"
 for module in paqm_feedback sch_paqm sch_dcbt sch_rlqos; do
 	insmod /$module.ko || echo "@fault insmod $module"
 done
