@@ -125,6 +125,8 @@ if [ ! -f "$cache/venv.stamp" ]; then
 	[ "$free_mb" -ge "$need_mb" ] ||
 		fail "about $need_mb MB are needed in $cache, $free_mb MB are free"
 fi
+[ "$(uname -m)" = x86_64 ] ||
+	say "this processor, $(uname -m), runs no guest of the lab: \`make build\` and \`make deb\` work, \`make demo\` does not"
 install_packages
 python_environment
 node_modules

@@ -4,6 +4,7 @@
 import fcntl
 import hashlib
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -66,6 +67,16 @@ def need_programs(names: list[str], what: str) -> None:
     missing = [name for name in names if shutil.which(name, path=path) is None]
     if missing:
         raise LabError(f"{what} needs {', '.join(missing)}; run setup/setup.sh")
+
+
+def need_machine() -> None:
+    """Refuses, before anything is fetched or built, on a machine whose processor runs no guest."""
+    machine = platform.machine()
+    if machine not in {"x86_64", "amd64"}:
+        raise LabError(
+            "the lab's guests need an x86-64 processor (User-Mode Linux runs on no other), and this is "
+            f"{machine}; what is installed on routers and hosts runs here: docs/packages.md"
+        )
 
 
 def digest(*parts: bytes) -> str:

@@ -295,6 +295,7 @@ def _home(lock_text: str | None) -> tuple[Path, list[Pin]]:
 
 def fetch(progress: Progress, lock_text: str | None = None) -> None:
     """What needs no kernel of the same image, unless it has been made: packages, unpacked."""
+    cache.need_machine()
     home, pins = _home(lock_text)
     with cache.locked(home.parent.name):
         if not (home / "built.json").exists():

@@ -367,6 +367,7 @@ def ensure(variant: str, progress: Progress, release: str | None = None) -> Kern
 
     `release` is major and minor number of a Debian kernel ("6.1"); the newest without it.
     """
+    cache.need_machine()
     config = _config_key(variant, release)
     # Another configuration's build need not be waited for.
     with cache.locked(f"kernel-{variant}-{release or 'newest'}-{config}"):

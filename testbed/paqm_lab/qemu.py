@@ -69,6 +69,7 @@ class Config:
 
 def build_kernel(config: Config, progress: kernel.Progress) -> Path:
     """Build directory of the kernel, from the cache if it is there."""
+    cache.need_machine()
     with cache.locked("linux-source"):
         source = kernel.source_tree(progress)
     laid = b"".join((cache.TESTBED / name).read_bytes() for name in config.files)

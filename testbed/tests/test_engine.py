@@ -2,6 +2,7 @@
 """Parts of the engine that need no guest: repeatable randomness, queue set-up, set-up files."""
 
 import ctypes
+import platform
 import re
 import subprocess
 import sys
@@ -10,7 +11,19 @@ from typing import Any
 
 import pytest
 
-from paqm_lab import cache, call_lab, clip, lab, run, scenario, senders, topology, trace_scenario
+from paqm_lab import (
+    cache,
+    call_lab,
+    clip,
+    image,
+    kernel,
+    lab,
+    run,
+    scenario,
+    senders,
+    topology,
+    trace_scenario,
+)
 from paqm_lab.errors import LabError
 from paqm_lab.multi import main
 from paqm_lab.topology import Network
@@ -143,6 +156,13 @@ def test_missing_space_is_said_before_the_work() -> None:
 def test_missing_program_is_named() -> None:
     with pytest.raises(LabError, match=r"needs no-such-program; run setup/setup.sh"):
         cache.need_programs(["sh", "no-such-program"], "a test")
+
+
+def test_a_processor_that_runs_no_guest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    for begin in (lambda: kernel.ensure("lab", print), lambda: image.fetch(print)):
+        with pytest.raises(LabError, match=r"need an x86-64 processor .*, and this is aarch64"):
+            begin()
 
 
 def test_lock_files_hold_hashes_and_no_hosts() -> None:
