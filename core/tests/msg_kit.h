@@ -173,7 +173,7 @@ static inline void vec_derive(const paqm_u8 *router, int v6, const paqm_u8 *addr
 static inline void vec_tag(struct paqm_msg *m, const struct vec_quote *q, int version)
 {
 	paqm_u8 key[PAQM_SIPHASH_KEY], object[PAQM_OBJ_SENT_MAX], bytes[PAQM_TAG_BYTES];
-	struct paqm_quote quoted;
+	struct paqm_quote quoted = {0};
 
 	m->flags |= PAQM_F_AUTH;
 	m->key_id = VEC_KEY_ID;

@@ -31,6 +31,48 @@ static paqm_u64 rnd(void)
 	return rnd_state * 0x2545F4914F6CDD1DULL;
 }
 
+/* A number of 128 bits: machines of 32 bits have none of the compiler's. */
+struct wide {
+	paqm_u64 hi, lo;
+};
+
+static struct wide wide_product(paqm_u64 a, paqm_u64 b)
+{
+	struct wide sum = {0, 0};
+	int bit;
+
+	for (bit = 63; bit >= 0; bit--) {
+		sum.hi = sum.hi << 1 | sum.lo >> 63;
+		sum.lo <<= 1;
+		if (a >> bit & 1) {
+			sum.lo += b;
+			sum.hi += sum.lo < b;
+		}
+	}
+	return sum;
+}
+
+/* @n / @d rounded to nearest, PAQM_U64_MAX if it needs more than 64 bits. */
+static paqm_u64 wide_quotient(struct wide n, paqm_u64 d)
+{
+	paqm_u64 quot = 0, rem = n.hi % d;
+	int bit;
+
+	if (n.hi >= d)
+		return PAQM_U64_MAX;
+	for (bit = 63; bit >= 0; bit--) {
+		int carry = rem >> 63;
+
+		rem = rem << 1 | (n.lo >> bit & 1);
+		quot <<= 1;
+		if (carry || rem >= d) {
+			rem -= d;
+			quot |= 1;
+		}
+	}
+	return rem >= d - rem && quot != PAQM_U64_MAX ? quot + 1 : quot;
+}
+
 TEST(test_wide)
 {
 	int i;
@@ -38,17 +80,12 @@ TEST(test_wide)
 	for (i = 0; i < 200000; i++) {
 		paqm_u64 a = rnd() >> (rnd() & 63), b = rnd() >> (rnd() & 63);
 		paqm_u64 c = (rnd() >> (rnd() & 63)) | 1;
-		unsigned __int128 exact = (unsigned __int128)a * b;
-		unsigned __int128 quot = exact / c, rem = exact % c;
+		struct wide exact = wide_product(a, b);
 
-		if (rem >= c - rem)
-			quot++;
-		PAQM_SAME("muldiv", paqm_muldiv(a, b, c),
-			  quot >> 64 ? PAQM_U64_MAX : (paqm_u64)quot);
+		PAQM_SAME("muldiv", paqm_muldiv(a, b, c), wide_quotient(exact, c));
 		PAQM_SAME("div64", paqm_div64(a, c), a / c);
-		exact >>= 24;
 		PAQM_SAME("mul_q24", paqm_mul_q24(a, b),
-			  exact >> 64 ? PAQM_U64_MAX : (paqm_u64)exact);
+			  exact.hi >> 24 ? PAQM_U64_MAX : exact.hi << 40 | exact.lo >> 24);
 	}
 	PAQM_SAME("division by zero saturates", paqm_muldiv(5, 5, 0), PAQM_U64_MAX);
 	PAQM_SAME("rate of an empty window", paqm_rate_bps(1000, 0), 0);

@@ -101,25 +101,39 @@ static void send_elsewhere(uint16_t seq, uint64_t now_ns)
 	engine_media(&eng, media, T_MEDIA, now_ns);
 }
 
+/* Addresses as a kernel shows them: words in the machine's own byte order. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define SHOWN_10_0_1_2 "0201000A"
+#define SHOWN_10_0_1_3 "0301000A"
+#define SHOWN_10_0_2_2 "0202000A"
+#define SHOWN_MAPPED "FFFF0000"
+#else
+#define SHOWN_10_0_1_2 "0A000102"
+#define SHOWN_10_0_1_3 "0A000103"
+#define SHOWN_10_0_2_2 "0A000202"
+#define SHOWN_MAPPED "0000FFFF"
+#endif
+
 /* Where the source is left open a packet counts if it is from a socket of the flow's user. */
 TEST(test_owner)
 {
-	/* as a kernel shows them, on a little-endian machine; of 10.0.1.2, open, and connected */
-	static const char table[] = "  sl  local_address rem_address   st tx_queue rx_queue tr "
-				    "tm->when retrnsmt   uid\n"
-				    "  1: 0201000A:138C 00000000:0000 07 00000000:00000000 "
-				    "00:00000000 00000000  1000 0\n"
-				    "  1: 0201000A:138C 00000000:0000 07 00000000:00000000 "
-				    "00:00000000 00000000  1000 0\n" /* alike: counts once */
-				    "  2: 00000000:138D 00000000:0000 07 00000000:00000000 "
-				    "00:00000000 00000000     0 0\n"
-				    "  3: 0301000A:138C 0202000A:138E 01 00000000:00000000 "
-				    "00:00000000 00000000  1001 0\n"
-				    " bad line\n";
+	/* of 10.0.1.2, open, and connected */
+	static const char table[] =
+		"  sl  local_address rem_address   st tx_queue rx_queue tr "
+		"tm->when retrnsmt   uid\n"
+		"  1: " SHOWN_10_0_1_2 ":138C 00000000:0000 07 00000000:00000000 "
+		"00:00000000 00000000  1000 0\n"
+		"  1: " SHOWN_10_0_1_2 ":138C 00000000:0000 07 00000000:00000000 "
+		"00:00000000 00000000  1000 0\n" /* alike: counts once */
+		"  2: 00000000:138D 00000000:0000 07 00000000:00000000 "
+		"00:00000000 00000000     0 0\n"
+		"  3: " SHOWN_10_0_1_3 ":138C " SHOWN_10_0_2_2 ":138E 01 00000000:00000000 "
+		"00:00000000 00000000  1001 0\n"
+		" bad line\n";
 	static const char table6[] = "  9: 00000000000000000000000000000000:138F "
 				     "00000000000000000000000000000000:0000 07 "
 				     "00000000:00000000 00:00000000 00000000  1000 0\n"
-				     " 10: 0000000000000000FFFF00000201000A:138C "
+				     " 10: 0000000000000000" SHOWN_MAPPED SHOWN_10_0_1_2 ":138C "
 				     "00000000000000000000000000000000:0000 07 "
 				     "00000000:00000000 00:00000000 00000000  1002 0\n";
 	static const struct {

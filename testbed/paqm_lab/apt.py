@@ -96,15 +96,16 @@ class Package:
 
 
 class Archive:
-    """Package lists below `scratch`, which is the caller's to delete."""
+    """Package lists of an architecture below `scratch`, which is the caller's to delete."""
 
-    def __init__(self, scratch: Path) -> None:
+    def __init__(self, scratch: Path, architecture: str = "amd64") -> None:
         if not Path(KEYRING).exists():
             raise LabError(f"{KEYRING} is missing; install debian-archive-keyring")
         self.scratch = scratch
         settings = ["Dir::Etc::sourceparts=/dev/null", f"Dir::Etc::sourcelist={scratch}/list"]
         settings += [f"Dir::State::lists={scratch}/lists", f"Dir::Cache={scratch}/cache"]
-        settings += [f"Dir::State::status={scratch}/status", "APT::Architecture=amd64"]
+        settings += [f"Dir::State::status={scratch}/status", f"APT::Architecture={architecture}"]
+        settings += [f"APT::Architectures={architecture}"]
         settings += ["Dir::Etc::preferences=/dev/null", "Dir::Etc::preferencesparts=/dev/null"]
         if os.geteuid() == 0:
             settings.append("APT::Sandbox::User=root")

@@ -208,7 +208,8 @@ def _write(file: Path, pins: list[Pin], progress: Progress) -> None:
     progress(f"image: {len(pins)} packages in {file}")
 
 
-def _unpack(files: list[Path], root: Path, progress: Progress) -> None:
+def unpack(files: list[Path], root: Path, progress: Progress) -> None:
+    """Puts the files of packages into a file tree, and removes the packages."""
     leave = " ".join(f"--exclude={path}" for path in LEFT_OUT)
     command = f'dpkg-deb --fsys-tarfile "$1" | tar -x {leave} --keep-directory-symlink '
     command += '--no-same-owner -C "$2"'
@@ -226,7 +227,12 @@ def _start(root: Path, base: Image | None) -> None:
     """An empty root, or one of links to the files of another image: nothing may write to them."""
     if base:
         apt.run(["cp", "-al", str(base.root), str(root)], "copying the image")
-        return
+    else:
+        start_empty(root)
+
+
+def start_empty(root: Path) -> None:
+    """A root that packages can be unpacked into."""
     for name in MERGED:
         (root / "usr" / name).mkdir(parents=True)
         (root / name).symlink_to(f"usr/{name}")
@@ -350,7 +356,7 @@ def _unpacked(
     started = time.monotonic()
     pins = _pinned(wanted, scratch, progress, named, base.versions if base else {})
     _start(home / "root", base)
-    _unpack([_file_of(scratch, pin.name, pin.version) for pin in pins], home / "root", progress)
+    unpack([_file_of(scratch, pin.name, pin.version) for pin in pins], home / "root", progress)
     if named == EXTRAS["tests"][0]:
         _set_up_tests(home / "root", scratch)
     if not base:

@@ -71,7 +71,12 @@ static inline u64 get_unaligned_le64(const void *p)
 
 static inline u64 mul_u64_u64_shr(u64 a, u64 b, unsigned int shift)
 {
-	return (u64)((unsigned __int128)a * b >> shift);
+	/* by halves: machines of 32 bits have no larger type; @shift is 64 here */
+	u64 low = (a & UINT32_MAX) * (b & UINT32_MAX);
+	u64 cross = (a >> 32) * (b & UINT32_MAX) + (low >> 32);
+	u64 other = (a & UINT32_MAX) * (b >> 32) + (cross & UINT32_MAX);
+
+	return ((a >> 32) * (b >> 32) + (cross >> 32) + (other >> 32)) >> (shift - 64);
 }
 
 #include <linux/ip.h>
