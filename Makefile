@@ -54,7 +54,9 @@
 #	make tdc-kernel		the kernel's own cases for qdiscs, without and with the module (slow)
 #	make kernels		modules and suites on 6.1, 6.12 and the newest kernel (very slow)
 #	make torture OPS=20000	random tc operations against traffic, kernel with all checkers (slow)
-#	make races ROUNDS=10	data races of the modules, on two processors (slow; QEMU)
+#	make races ROUNDS=10	data races of the modules, on two processors; UNDER=kasan memory, locks and
+#				leaks, UNDER=rt a real-time kernel (slow; QEMU)
+#	make foreign		user space for 32 bits and big endian, executed by QEMU (slow)
 #	make soak HOURS=1	so many virtual hours of traffic, every packet accounted for (slow)
 #	make acceptance		what the specification demands of the qdisc (slow)
 #	make multirouter	several routers, GFC-2, lost feedback (slow: out/multirouter)
@@ -75,6 +77,7 @@ SECONDS ?= 60
 OPS ?= 20000
 HOURS ?= 1
 ROUNDS ?= 10
+UNDER ?= kcsan
 SEED ?= 1
 export RUNS
 # [a-z] of a shell or of grep means what it says: in a Turkish locale it has no i.
@@ -85,7 +88,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 export HOME ?= $(shell getent passwd $$(id -u) | cut -d: -f6)
 LAB = testbed/paqm-lab
 
-.PHONY: help setup build demo demo-seeds test acceptance multirouter tdc tdc-kernel kernels torture races soak lint fuzz bench-auto \
+.PHONY: help setup build demo demo-seeds test acceptance multirouter tdc tdc-kernel kernels torture races foreign soak lint fuzz bench-auto \
 	bench-encoder bench-qdisc deb clean
 help:
 	@sed -n 's/^#\t//p' Makefile
@@ -126,7 +129,10 @@ kernels: build
 	@kernel/lab-tests/kernels.py
 
 races: build
-	@$(LAB) races --rounds $(ROUNDS) --out out/races
+	@$(LAB) races --kernel $(UNDER) --rounds $(ROUNDS) --out out/races
+
+foreign: setup
+	@$(LAB) foreign --out out/foreign
 
 torture: setup
 	@kernel/lab-tests/torture.py --ops $(OPS) --seed $(SEED)

@@ -239,14 +239,16 @@ static void learn_in_child(struct known *shared)
 
 static void summary(uint32_t epochs)
 {
+	struct timespec up = {0};
 	uint64_t taken = 0;
 
+	clock_gettime(CLOCK_BOOTTIME, &up);
 	for (int i = 0; i < OPS; i++) {
 		taken += fig->taken[i];
 		printf("# %-14s %8lu tried %8lu accepted (%lu %%)\n", ops[i].name, fig->tried[i],
 		       fig->taken[i], fig->tried[i] ? fig->taken[i] * 100 / fig->tried[i] : 0);
 	}
-	printf("# %lu s of virtual time\n", (uint64_t)time(NULL) - 1767225600);
+	printf("# %ld s of the guest's time\n", (long)up.tv_sec);
 	printf("{\"seed\": %lu, \"first_epoch\": %u, \"epochs\": %u, \"operations\": %lu, "
 	       "\"accepted\": %lu, \"paqm_requests\": %lu, \"paqm_accepted\": %lu, "
 	       "\"unanswered\": %lu, \"faults_armed\": %lu, \"faults_hit\": %lu, "

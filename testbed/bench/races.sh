@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 # First process of a guest with several processors: paqm is changed, listed, replaced and taken away
-# while packets come on other processors. ROUNDS, OPS, SEED and SKIP come from races.py, which reads
-# what is written here: "@fault WORDS" for a command that failed, "@notices N" for those that were
-# sent, "@round N", "@end".
+# while packets come on other processors. KERNEL, ROUNDS, OPS, SEED and SKIP come from races.py, which
+# reads what is written here: "@fault WORDS" for a command that failed, "@notices N" for those that
+# were sent, "@round N", "@end".
 export PATH=/bin:/sbin TC_LIB_DIR=/lib/tc PAQM_KO_DIR=/
 kcsan=/sys/kernel/debug/kcsan
+kmemleak=/sys/kernel/debug/kmemleak
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev
@@ -86,8 +87,10 @@ one_round() {
 	root_paqm
 }
 
-echo "$SKIP" >/sys/module/kcsan/parameters/skip_watch
-echo on >$kcsan
+if [ "$KERNEL" = kcsan ]; then
+	echo "$SKIP" >/sys/module/kcsan/parameters/skip_watch
+	echo on >$kcsan
+fi
 [ "$OPS" -eq 0 ] || /torture --seed "$SEED" --ops "$OPS" --beside 2 || echo "@fault torture"
 for module in paqm_feedback sch_paqm sch_dcbt sch_rlqos; do
 	insmod /$module.ko || echo "@fault insmod $module"
@@ -125,7 +128,21 @@ while [ $round -lt "$ROUNDS" ]; do
 	echo "@round $round"
 done
 /sbin/tc -s qdisc show dev v0
-echo off >$kcsan
-cat $kcsan
+do_tc qdisc del dev v0 root
+for module in sch_rlqos sch_dcbt sch_paqm paqm_feedback; do
+	rmmod $module || echo "@fault rmmod $module"
+done
+case $KERNEL in
+kcsan)
+	echo off >$kcsan
+	cat $kcsan
+	;;
+kasan) # what is new is only told from its second sight on
+	echo scan >$kmemleak
+	sleep 6
+	echo scan >$kmemleak
+	cat $kmemleak
+	;;
+esac
 echo @end
 reboot -f

@@ -74,8 +74,8 @@ def need_machine() -> None:
     machine = platform.machine()
     if machine not in {"x86_64", "amd64"}:
         raise LabError(
-            "the lab's guests need an x86-64 processor (User-Mode Linux runs on no other), and this is "
-            f"{machine}; what is installed on routers and hosts runs here: docs/packages.md"
+            "the lab's guests need an x86-64 processor (User-Mode Linux runs on no other); this "
+            f"is {machine}; what is installed on routers and hosts runs here: docs/packages.md"
         )
 
 

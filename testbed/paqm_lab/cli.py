@@ -41,6 +41,7 @@ EXPERIMENTS = {
     "bench-encoder": ("streamer/lab/bench_encoder", "the encoder against x264 by itself"),
     "bench-qdisc": ("paqm_lab.bench_qdisc", "CPU cost of a packet beside other queues"),
     "races": ("paqm_lab.races", "data races of the modules, on several processors"),
+    "foreign": ("paqm_lab.foreign", "user space for 32 bits and big endian, under QEMU"),
     "bench-lab": ("paqm_lab.bench_lab", "processor time of a run beside its codecs alone"),
     "bench-profile": ("paqm_lab.bench_profile", "where that cost arises, by function or line"),
 }

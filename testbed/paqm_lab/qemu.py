@@ -25,9 +25,9 @@ BUSYBOX = "/bin/busybox"
 PACKAGES = {QEMU: "qemu-system-x86", BUSYBOX: "busybox-static", "cpio": "cpio", "bc": "bc"}
 
 
-def need_packages() -> None:
-    """Installs what only this needs."""
-    missing = [package for program, package in PACKAGES.items() if not shutil.which(program)]
+def need_packages(packages: dict[str, str] = PACKAGES) -> None:
+    """Installs what only a few suites need: packages by the programs that they bring."""
+    missing = [package for program, package in packages.items() if not shutil.which(program)]
     if not missing:
         return
     if os.geteuid() != 0 or not shutil.which("apt-get"):

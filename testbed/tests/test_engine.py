@@ -161,7 +161,7 @@ def test_missing_program_is_named() -> None:
 def test_a_processor_that_runs_no_guest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     for begin in (lambda: kernel.ensure("lab", print), lambda: image.fetch(print)):
-        with pytest.raises(LabError, match=r"need an x86-64 processor .*, and this is aarch64"):
+        with pytest.raises(LabError, match=r"need an x86-64 processor .*; this is aarch64"):
             begin()
 
 

@@ -46,15 +46,25 @@ def test_a_guest_that_stops_has_done_nothing() -> None:
     assert failing(CLEAN.replace("@notices 12", "@notices 0")) == {"notices"}
 
 
+def test_other_kernels_watch_no_accesses() -> None:
+    console = CLEAN.replace("290070", "0")
+    for kernel in ("kasan", "rt"):
+        assert all(check["pass"] for check in races.judge(races.read(console), 2, kernel))
+    report = "BUG: KASAN: slab-use-after-free in planted_in_dequeue+0x1/0x2 [sch_paqm]\r\n"
+    found = races.judge(races.read(report + console), 2, "kasan")
+    assert {check["name"] for check in found if not check["pass"]} == {"complaints"}
+
+
 def test_a_pair_counts_once() -> None:
     assert races.read(f"{RACE}\r\n{RACE}\r\n").races == [RACE.removeprefix("BUG: KCSAN: ")]
 
 
-def test_a_race_is_planted_in_a_copy(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kernel", races.KERNELS.values(), ids=races.KERNELS)
+def test_a_fault_is_planted_in_a_copy(kernel: races.Kernel, tmp_path: Path) -> None:
     (tmp_path / "kernel").mkdir()
     copy = tmp_path / "kernel" / "sch_paqm.c"
     shutil.copy(cache.REPO / "kernel" / "sch_paqm.c", copy)
-    races.plant(tmp_path)
+    races.plant(tmp_path, kernel.planted)
     assert "\t.dequeue = planted_dequeue," in copy.read_text()
     with pytest.raises(LabError, match="to plant a race at"):
-        races.plant(tmp_path)
+        races.plant(tmp_path, kernel.planted)
