@@ -230,8 +230,9 @@ def print_table(directory: Path) -> int:
     failed = total = 0
     for path in paths:
         result = _load(path)
-        seeds = ", ".join(map(str, result.get("seeds", [result.get("seed")])))
-        print(f"# {result['scenario']}, seed {seeds} ({path.parent})")
+        seeds = result.get("seeds", [result["seed"]] if "seed" in result else [])
+        drawn = f", seed {', '.join(map(str, seeds))}" if seeds else ""
+        print(f"# {result['scenario']}{drawn} ({path.parent})")
         if not result["checks"]:
             print("# no checks: no variant has senders that are told their rate")
         wide = [
