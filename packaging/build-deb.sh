@@ -23,6 +23,9 @@ fail() {
 	exit 2
 }
 install_missing git:git
+# An archive is not the repository that it lies in.
+GIT_CEILING_DIRECTORIES=$(dirname "$top")
+export GIT_CEILING_DIRECTORIES
 commit=$(git -C "$top" rev-parse --verify HEAD 2>&1) ||
 	fail "the packages are of the last commit, and git says: ${commit%%$'\n'*}"
 # sudo is for the first time only: directories that it makes are those of its caller.

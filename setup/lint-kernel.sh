@@ -75,7 +75,7 @@ headers() {
 copy_sources() {
 	rm -rf "$work/build/$1"
 	mkdir -p "$work/build/$1"
-	git ls-files -z kernel core ':!kernel/lab-tests' | grep -zE '(\.[ch]|/Kbuild|/Makefile)$' |
+	setup/ls-files.sh -z kernel core ':!kernel/lab-tests' | grep -zE '(\.[ch]|/Kbuild|/Makefile)$' |
 		xargs -0 cp --parents -t "$work/build/$1"
 }
 

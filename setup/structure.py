@@ -28,7 +28,7 @@ Graph = dict[str, set[str]]
 def tracked() -> list[str]:
     """All files of the tree that are code."""
     names = subprocess.run(
-        ["git", "ls-files"], cwd=TOP, check=True, capture_output=True, text=True
+        [TOP / "setup" / "ls-files.sh"], check=True, capture_output=True, text=True
     ).stdout.split()
     return [name for name in names if Path(name).suffix in CODE and (TOP / name).is_file()]
 

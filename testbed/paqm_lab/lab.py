@@ -105,7 +105,9 @@ class Lab:
     def versions(self) -> dict[str, str]:
         """Versions of all that shapes a result."""
         git = ["git", "-C", str(cache.REPO), "describe", "--always", "--dirty", "--abbrev=12"]
-        done = subprocess.run(git, capture_output=True, text=True)
+        # an archive's version is not that of a repository which it lies in
+        above = {**os.environ, "GIT_CEILING_DIRECTORIES": str(cache.REPO.parent)}
+        done = subprocess.run(git, capture_output=True, text=True, env=above)
         rival = json.loads((RIVAL / "package-lock.json").read_text())["packages"]
         own = self.image.versions
         browsers = {

@@ -110,7 +110,7 @@ def apply(tree: Path, title: str) -> set[str]:
 def tree(tmp_path: Path) -> Path:
     """A copy of what is in the tree now."""
     files = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=cache.REPO, capture_output=True, check=True
+        [cache.REPO / "setup" / "ls-files.sh", "-z"], capture_output=True, check=True
     ).stdout.decode().split("\0")
     for name in files:
         if name and (cache.REPO / name).exists():

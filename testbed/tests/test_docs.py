@@ -26,8 +26,11 @@ CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 
+LS_FILES = cache.REPO / "setup" / "ls-files.sh"
+
+
 def tracked() -> list[str]:
-    found = subprocess.run(["git", "ls-files"], cwd=cache.REPO, capture_output=True, check=True)
+    found = subprocess.run([LS_FILES], capture_output=True, check=True)
     return found.stdout.decode().split()
 
 
@@ -183,7 +186,7 @@ def test_one_version_everywhere() -> None:
     }
     for pattern, where in places.items():
         files = subprocess.run(
-            ["git", "ls-files", where], cwd=cache.REPO, capture_output=True, text=True, check=True
+            [LS_FILES, where], capture_output=True, text=True, check=True
         ).stdout.split()
         found = {
             file: versions[0]

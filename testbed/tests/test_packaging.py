@@ -115,8 +115,11 @@ def commit(clone: Path) -> None:
         subprocess.run([*git, *words], check=True)
 
 
-def test_packages_need_a_commit(builder: Path) -> None:
+@pytest.mark.parametrize("within", [False, True], ids=["alone", "in another repository"])
+def test_packages_need_a_commit(builder: Path, within: bool) -> None:
     """Of an archive, or another user's clone, git says why there is none, once."""
+    if within:
+        commit(builder.parent)
     status, said = build(builder)
     assert status == 2
     assert said.startswith("build-deb: the packages are of the last commit, and git says: ")

@@ -10,6 +10,7 @@ import pytest
 
 from paqm_lab import cache, lab, suite
 
+LS_FILES = cache.REPO / "setup" / "ls-files.sh"
 NO_PART = {"tests", "fuzz", "kunit"}
 # What is loaded for a run and shapes nothing of it: errors, downloads, pages.
 SHAPES_NOTHING = {"apt", "errors", "plots", "report", "sidebyside"}
@@ -20,7 +21,7 @@ RUNNERS = ("run", "guest", "trace_guest", "trace_scenario", "multi.guest")
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """This clone's sources, to be changed, and an empty cache."""
     files = subprocess.run(
-        ["git", "-C", cache.REPO, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        [LS_FILES, "-z", "--cached", "--others", "--exclude-standard"],
         capture_output=True, text=True, check=True,
     ).stdout.split("\0")  # fmt: skip
     for name in filter(None, files):
