@@ -8,12 +8,14 @@
 #ifndef PAQM_CALL_ECHO_H
 #define PAQM_CALL_ECHO_H
 
+#include <gst/audio/audio.h>
 #include <gst/gst.h>
 
 #define ECHO_TICK_MS 100
 
 /* Both elements work on pieces of 10 ms, and both have to have the same rate. */
-#define ECHO_SOUND "audio/x-raw,format=S16LE,rate=48000,channels=1,layout=interleaved"
+#define ECHO_SOUND                                                                                 \
+	"audio/x-raw,format=" GST_AUDIO_NE(S16) ",rate=48000,channels=1,layout=interleaved"
 
 /*
  * In rows: behind what the microphone is joined to, and before what the loudspeaker is. Not in

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <gst/audio/audio.h>
 #include <gst/video/video.h>
 
 #include "streamer/call/choose.h"
@@ -216,8 +217,9 @@ static char *microphone(struct call *c)
 	if (!c->samples)
 		return file(CALL_MICROPHONE, "audio/x-raw");
 	return g_strdup_printf("appsrc name=microphone is-live=true format=time max-buffers=10 "
-			       "leaky-type=downstream caps=audio/x-raw,format=S16LE,rate=%d,"
-			       "channels=1,layout=interleaved",
+			       "leaky-type=downstream caps=audio/x-raw,format=" GST_AUDIO_NE(
+				       S16) ",rate=%d,"
+					    "channels=1,layout=interleaved",
 			       SAMPLES_RATE);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* In-band FEC of a call's sound: Opus' own packets, and what is told of losses. */
+#include <gst/audio/audio.h>
 #include <gst/check/gstharness.h>
 #include <string.h>
 
@@ -44,9 +45,10 @@ static GByteArray *encode(const char *options, int channels, int *copies)
 		g_strdup_printf("opusenc bitrate=32000 audio-type=voice frame-size=20 %s", options);
 	GstHarness *h = gst_harness_new_parse(text);
 	GByteArray *all = g_byte_array_new();
-	char *caps = g_strdup_printf("audio/x-raw,format=S16LE,rate=48000,channels=%d,"
-				     "layout=interleaved",
-				     channels);
+	char *caps =
+		g_strdup_printf("audio/x-raw,format=" GST_AUDIO_NE(S16) ",rate=48000,channels=%d,"
+									"layout=interleaved",
+				channels);
 	GstBuffer *buf;
 
 	*copies = 0;
