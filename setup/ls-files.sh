@@ -4,7 +4,9 @@
 # has or, in a source archive and where git may not read the clone, all that .gitignore leaves.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
-if [ "$(git rev-parse --show-toplevel 2>/dev/null)" = "$(pwd -P)" ]; then
+GIT_CEILING_DIRECTORIES=$(dirname "$(pwd -P)") # an archive is not the repository that it lies in
+export GIT_CEILING_DIRECTORIES
+if git rev-parse --git-dir >/dev/null 2>&1; then
 	exec git ls-files "$@"
 fi
 scratch=$(mktemp -d)

@@ -5,6 +5,7 @@
 
 #include "browser/host/own.h"
 #include "browser/host/request.h"
+#include "feedback-daemon/tests/shown.h"
 
 static int failed;
 
@@ -78,18 +79,9 @@ static void requests(void)
 	check("{\"op\":\"add\",\"flow\":1,\"source_port\":5," TO ",\"ssrc\":4294967296}", "ssrc");
 }
 
-/* Addresses as a kernel shows them: words in the machine's own byte order. */
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define SHOWN_LOOPBACK "0100007F"
-#define SHOWN_MAPPED "FFFF0000"
-#define SHOWN_2001_DB8 "B80D0120"
-#define SHOWN_LAST_1 "01000000"
-#else
-#define SHOWN_LOOPBACK "7F000001"
-#define SHOWN_MAPPED "0000FFFF"
-#define SHOWN_2001_DB8 "20010DB8"
-#define SHOWN_LAST_1 "00000001"
-#endif
+#define SHOWN_LOOPBACK SHOWN("0100007F", "7F000001")
+#define SHOWN_2001_DB8 SHOWN("B80D0120", "20010DB8")
+#define SHOWN_LAST_1 SHOWN("01000000", "00000001")
 
 static void lines(void)
 {

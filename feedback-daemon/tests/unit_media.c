@@ -4,6 +4,7 @@
 
 #include "feedback-daemon/capture/batch.h"
 #include "feedback-daemon/host/owner.h"
+#include "feedback-daemon/tests/shown.h"
 #include "unit.h"
 
 struct parts {
@@ -101,18 +102,9 @@ static void send_elsewhere(uint16_t seq, uint64_t now_ns)
 	engine_media(&eng, media, T_MEDIA, now_ns);
 }
 
-/* Addresses as a kernel shows them: words in the machine's own byte order. */
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define SHOWN_10_0_1_2 "0201000A"
-#define SHOWN_10_0_1_3 "0301000A"
-#define SHOWN_10_0_2_2 "0202000A"
-#define SHOWN_MAPPED "FFFF0000"
-#else
-#define SHOWN_10_0_1_2 "0A000102"
-#define SHOWN_10_0_1_3 "0A000103"
-#define SHOWN_10_0_2_2 "0A000202"
-#define SHOWN_MAPPED "0000FFFF"
-#endif
+#define SHOWN_10_0_1_2 SHOWN("0201000A", "0A000102")
+#define SHOWN_10_0_1_3 SHOWN("0301000A", "0A000103")
+#define SHOWN_10_0_2_2 SHOWN("0202000A", "0A000202")
 
 /* Where the source is left open a packet counts if it is from a socket of the flow's user. */
 TEST(test_owner)

@@ -8,27 +8,24 @@
 #ifndef PAQM_CALL_ECHO_H
 #define PAQM_CALL_ECHO_H
 
-#include <gst/audio/audio.h>
 #include <gst/gst.h>
+
+#include "streamer/call/samples.h"
 
 #define ECHO_TICK_MS 100
 
-/* Both elements work on pieces of 10 ms, and both have to have the same rate. */
-#define ECHO_SOUND                                                                                 \
-	"audio/x-raw,format=" GST_AUDIO_NE(S16) ",rate=48000,channels=1,layout=interleaved"
-
 /*
- * In rows: behind what the microphone is joined to, and before what the loudspeaker is. Not in
- * their own bins, where times are others, and which are made anew while webrtcdsp keeps the probe
- * that it began with. Suppression and noise are at their lowest, since more takes more of a person
- * who speaks at the same time; gain control would lift what is left of the echo by 10 dB. See
- * docs/echo.md.
+ * Both elements work on pieces of 10 ms, and both have to have the same rate. In rows: behind what
+ * the microphone is joined to, and before what the loudspeaker is. Not in their own bins, where
+ * times are others, and which are made anew while webrtcdsp keeps the probe that it began with.
+ * Suppression and noise are at their lowest, since more takes more of a person who speaks at the
+ * same time; gain control would lift what is left of the echo by 10 dB. See docs/echo.md.
  */
 #define ECHO_CANCELLER                                                                             \
-	ECHO_SOUND " ! webrtcdsp name=echo probe=echo-probe gain-control=false "                   \
-		   "echo-suppression-level=low noise-suppression-level=low ! "
+	SAMPLES_CAPS " ! webrtcdsp name=echo probe=echo-probe gain-control=false "                 \
+		     "echo-suppression-level=low noise-suppression-level=low ! "
 #define ECHO_PROBE                                                                                 \
-	"audioconvert ! audioresample ! " ECHO_SOUND " ! webrtcechoprobe name=echo-probe ! "
+	"audioconvert ! audioresample ! " SAMPLES_CAPS " ! webrtcechoprobe name=echo-probe ! "
 
 struct echo;
 

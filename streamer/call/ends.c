@@ -3,7 +3,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <gst/audio/audio.h>
 #include <gst/video/video.h>
 
 #include "streamer/call/choose.h"
@@ -216,11 +215,8 @@ static char *microphone(struct call *c)
 	c->samples = source_is_pipe(c->audio) ? NULL : samples_load(c->audio, NULL);
 	if (!c->samples)
 		return file(CALL_MICROPHONE, "audio/x-raw");
-	return g_strdup_printf("appsrc name=microphone is-live=true format=time max-buffers=10 "
-			       "leaky-type=downstream caps=audio/x-raw,format=" GST_AUDIO_NE(
-				       S16) ",rate=%d,"
-					    "channels=1,layout=interleaved",
-			       SAMPLES_RATE);
+	return g_strdup("appsrc name=microphone is-live=true format=time max-buffers=10 "
+			"leaky-type=downstream caps=" SAMPLES_CAPS);
 }
 
 #define WINDOW "videoconvert ! autovideosink"

@@ -4,7 +4,6 @@
 
 #include <gio/gio.h>
 #include <gst/app/gstappsink.h>
-#include <gst/audio/audio.h>
 
 #define LOOK (100 * GST_MSECOND)
 
@@ -36,12 +35,9 @@ GBytes *samples_load(const char *path, GError **error)
 
 	if (!uri)
 		return NULL;
-	text = g_strdup_printf(
-		"uridecodebin uri=\"%s\" caps=audio/x-raw ! audioconvert ! "
-		"audioresample ! "
-		"audio/x-raw,format=" GST_AUDIO_NE(S16) ",rate=%d,channels=1,layout=interleaved ! "
-							"appsink name=out sync=false",
-		uri, SAMPLES_RATE);
+	text = g_strdup_printf("uridecodebin uri=\"%s\" caps=audio/x-raw ! audioconvert ! "
+			       "audioresample ! " SAMPLES_CAPS " ! appsink name=out sync=false",
+			       uri);
 	pipeline = gst_parse_launch(text, error);
 	g_free(text);
 	g_free(uri);

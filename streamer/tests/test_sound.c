@@ -45,10 +45,9 @@ static GByteArray *encode(const char *options, int channels, int *copies)
 		g_strdup_printf("opusenc bitrate=32000 audio-type=voice frame-size=20 %s", options);
 	GstHarness *h = gst_harness_new_parse(text);
 	GByteArray *all = g_byte_array_new();
-	char *caps =
-		g_strdup_printf("audio/x-raw,format=" GST_AUDIO_NE(S16) ",rate=48000,channels=%d,"
-									"layout=interleaved",
-				channels);
+	char *caps = g_strdup_printf("audio/x-raw,rate=48000,channels=%d,layout=interleaved,"
+				     "format=" GST_AUDIO_NE(S16),
+				     channels);
 	GstBuffer *buf;
 
 	*copies = 0;

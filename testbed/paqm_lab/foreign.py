@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from paqm_lab import apt, cache, checks, image, qemu
-from paqm_lab.errors import LabError
 
 SECONDS_EACH = 3600
 TIMES_SLOWER = 20  # an emulated program, about
@@ -77,19 +76,13 @@ def libraries(processor: Processor) -> Path:
         say(f"{processor.debian}: downloading {len(needed)} packages")
         archive.download([f"{package.name}={package.version}" for package in needed], home)
         image.start_empty(root)
-        image.unpack(sorted(home.glob("*.deb")), root, say)
+        image.unpack(sorted(home.glob("*.deb")), root, processor.debian, say)
         there = root / "usr/lib" / processor.triplet
         for name in ("blas", "lapack"):  # alternatives, which a package's script would set
             (there / f"lib{name}.so.3").symlink_to(f"{name}/lib{name}.so.3")
         shutil.rmtree(home / "apt")
         stamp.write_text("\n".join(wanted))
     return root
-
-
-def run(command: list[str], log: Path, what: str) -> None:
-    with log.open("a") as out:
-        if subprocess.run(command, stdout=out, stderr=out).returncode:
-            raise LabError(f"{what} failed, see {log}")
 
 
 def build(processor: Processor, root: Path, work: Path) -> Path:
@@ -114,28 +107,22 @@ endian = '{processor.endian}'
 """)
     shutil.rmtree(directory, ignore_errors=True)
     log.write_text("")
-    say(f"{processor.debian}: building (log: {log})")
     setup = ["meson", "setup", str(directory), str(cache.REPO), "--cross-file", str(cross)]
-    run([*setup, "-Dpaqmtop=disabled", "-Dice=disabled"], log, "meson")
-    run(["ninja", "-C", str(directory)], log, f"the build for {processor.debian}")
+    setup += ["-Dpaqmtop=disabled", "-Dice=disabled"]
+    qemu.logged(setup, log, f"{processor.debian}: meson", say)
+    qemu.logged(["ninja", "-C", str(directory)], log, f"{processor.debian}: build", say)
     return directory
 
 
 def programs(directory: Path) -> list[dict[str, Any]]:
-    """Tests of a build that are programs of its own, as Meson lists them."""
+    """Tests of a build that are programs of its own; Meson lists them without their wrapper."""
     words = ["meson", "introspect", "--tests", str(directory)]
-    tests = []
-    for test in json.loads(apt.run(words, "reading the list of tests")):
-        command = test["cmd"]
-        # behind the wrapper or, with other versions of Meson, without it; nothing else before
-        at = next((i for i, word in enumerate(command) if word.startswith(str(directory))), -1)
-        if at == 0 or (at > 0 and Path(command[0]).name.startswith("qemu-")):
-            tests.append(dict(test, cmd=command[at:]))
-    return tests
+    tests = json.loads(apt.run(words, "reading the list of tests"))
+    return [test for test in tests if test["cmd"][0].startswith(str(directory))]
 
 
-def test(processor: Processor, root: Path, directory: Path, work: Path) -> list[str]:
-    """Runs them; what each prints goes to a file of its own. Why those failed that did."""
+def test(processor: Processor, root: Path, tests: list[dict[str, Any]], work: Path) -> list[str]:
+    """Runs these; what each prints goes to a file of its own. Why those failed that did."""
     plugins = root / "usr/lib" / processor.triplet / "gstreamer-1.0"
     own = {
         "CK_TIMEOUT_MULTIPLIER": str(TIMES_SLOWER),
@@ -144,7 +131,7 @@ def test(processor: Processor, root: Path, directory: Path, work: Path) -> list[
         "GST_PLUGIN_SYSTEM_PATH": str(plugins),
     }
     failed = []
-    for wanted in programs(directory):
+    for wanted in tests:
         name = f"{processor.debian}: {wanted['name']}"
         log = work / f"{wanted['name'].replace(' ', '-')}.log"
         command = [processor.qemu, "-L", str(root), *wanted["cmd"]]
@@ -184,11 +171,11 @@ def main() -> int:
         root = libraries(processor)
         room = work / processor.debian
         room.mkdir(exist_ok=True)
-        directory = build(processor, root, room)
-        failed = test(processor, root, directory, room)
-        number, name = len(programs(directory)), processor.debian
+        tests = programs(build(processor, root, room))
+        failed = test(processor, root, tests, room)
+        name = processor.debian
         found += [
-            checks.entry(name, "programs", number, ">=", 1, "", "meson introspect --tests"),
+            checks.entry(name, "programs", len(tests), ">=", 1, "", "meson introspect --tests"),
             checks.entry(name, "programs_failed", len(failed), "<=", 0, "", str(room)),
         ]
     result = {"scenario": "foreign", "checks": found}

@@ -208,8 +208,8 @@ def _write(file: Path, pins: list[Pin], progress: Progress) -> None:
     progress(f"image: {len(pins)} packages in {file}")
 
 
-def unpack(files: list[Path], root: Path, progress: Progress) -> None:
-    """Puts the files of packages into a file tree, and removes the packages."""
+def unpack(files: list[Path], root: Path, what: str, progress: Progress) -> None:
+    """Puts the files of packages into a file tree, `what`, and removes the packages."""
     leave = " ".join(f"--exclude={path}" for path in LEFT_OUT)
     command = f'dpkg-deb --fsys-tarfile "$1" | tar -x {leave} --keep-directory-symlink '
     command += '--no-same-owner -C "$2"'
@@ -220,7 +220,7 @@ def unpack(files: list[Path], root: Path, progress: Progress) -> None:
         file.unlink()
         if time.monotonic() - last > 5:
             last = time.monotonic()
-            progress(f"image: {number} of {len(files)} packages unpacked")
+            progress(f"{what}: {number} of {len(files)} packages unpacked")
 
 
 def _start(root: Path, base: Image | None) -> None:
@@ -356,7 +356,8 @@ def _unpacked(
     started = time.monotonic()
     pins = _pinned(wanted, scratch, progress, named, base.versions if base else {})
     _start(home / "root", base)
-    unpack([_file_of(scratch, pin.name, pin.version) for pin in pins], home / "root", progress)
+    files = [_file_of(scratch, pin.name, pin.version) for pin in pins]
+    unpack(files, home / "root", "image", progress)
     if named == EXTRAS["tests"][0]:
         _set_up_tests(home / "root", scratch)
     if not base:

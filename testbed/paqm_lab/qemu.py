@@ -39,8 +39,8 @@ def need_packages(packages: dict[str, str] = PACKAGES) -> None:
         raise LabError(f"`{' '.join(command)}` failed: {done.stderr.strip().splitlines()[-1:]}")
 
 
-def _make(command: list[str], log: Path, label: str, progress: kernel.Progress) -> None:
-    """Runs a make and says every few seconds how far it is."""
+def logged(command: list[str], log: Path, label: str, progress: kernel.Progress) -> None:
+    """Runs a build and says every few seconds how far it is."""
     started = last = time.monotonic()
     with log.open("a") as out:
         process = subprocess.Popen(
@@ -91,17 +91,17 @@ def build_kernel(config: Config, progress: kernel.Progress) -> Path:
         make = ["make", "-C", str(source), f"O={tree}", "ARCH=x86_64"]
         log = home / "build.log"
         progress(f"kernel for QEMU: building (some minutes; log: {log})")
-        _make([*make, "tinyconfig"], log, "kernel for QEMU: defaults", progress)
+        logged([*make, "tinyconfig"], log, "kernel for QEMU: defaults", progress)
         with (tree / ".config").open("ab") as out:
             out.write(laid)
-        _make([*make, "olddefconfig"], log, "kernel for QEMU: configuration", progress)
+        logged([*make, "olddefconfig"], log, "kernel for QEMU: configuration", progress)
         have = (tree / ".config").read_text().splitlines()
         lost = [option for option in config.vital if option not in have]
         if lost:
             raise LabError(f"the kernel in {source} cannot have {', '.join(lost)}")
         jobs = f"-j{os.cpu_count() or 1}"
         make += [*config.make, jobs, "bzImage", "modules"]
-        _make(make, log, "kernel for QEMU: build", progress)
+        logged(make, log, "kernel for QEMU: build", progress)
         (home / "built").touch()
         return tree
 
@@ -113,7 +113,7 @@ def build_directory(
     make = ["make", "-C", str(tree), f"ARCH={arch}", f"M={directory}", "modules"]
     if debug:
         make.append("KCFLAGS=-g")
-    _make(make, directory.parent / "build.log", f"modules: {directory.name}", progress)
+    logged(make, directory.parent / "build.log", f"modules: {directory.name}", progress)
 
 
 def build_modules(

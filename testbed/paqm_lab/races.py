@@ -25,6 +25,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -111,27 +112,29 @@ class Kernel:
     options: str  # for its command line
 
 
-def _config(name: str, vital: tuple[str, ...], make: tuple[str, ...] = ()) -> qemu.Config:
-    files = ("bench/x86.config", "bench/smp.config", f"bench/{name}.config")
+def _config(
+    names: tuple[str, ...], vital: tuple[str, ...], make: tuple[str, ...] = ()
+) -> qemu.Config:
+    files = tuple(f"bench/{name}.config" for name in ("x86", "smp", *names))
     needed = ("CONFIG_SMP=y", "CONFIG_NET_NS=y", "CONFIG_NET_SCH_QFQ=y")
     return qemu.Config(files, (*needed, *(f"CONFIG_{option}=y" for option in vital)), make)
 
 
 KERNELS = {
     "kcsan": Kernel(
-        _config("kcsan", ("KCSAN",), ("KCSAN_SANITIZE=n",)),
+        _config(("kcsan",), ("KCSAN",), ("KCSAN_SANITIZE=n",)),
         PLANTED_RACE,
         r"data-race in .*planted",
         f"kcsan.udelay_task={DELAY_US} kcsan.udelay_interrupt={DELAY_US // 2}",
     ),
     "kasan": Kernel(
-        _config("kasan", ("KASAN", "PROVE_LOCKING", "DEBUG_KMEMLEAK")),
+        _config(("locks", "kasan"), ("KASAN", "PROVE_LOCKING", "DEBUG_KMEMLEAK")),
         PLANTED_FREE,
         r"KASAN: slab-use-after-free in planted",
         "kasan_multi_shot",
     ),
     "rt": Kernel(
-        _config("rt", ("PREEMPT_RT", "PROVE_LOCKING", "DEBUG_ATOMIC_SLEEP")),
+        _config(("locks", "rt"), ("PREEMPT_RT", "PROVE_LOCKING", "DEBUG_ATOMIC_SLEEP")),
         PLANTED_SLEEP,
         r"BUG: sleeping function called from invalid context",
         "",
@@ -286,10 +289,7 @@ def main() -> int:
     kernel = KERNELS[args.kernel]
     tree = qemu.build_kernel(kernel.config, say)
     if args.selftest:
-
-        def change(copy: Path) -> None:
-            plant(copy, kernel.planted)
-
+        change = partial(plant, planted=kernel.planted)
         modules = qemu.build_modules(tree, work / "planted", say, change=change)
         found = guest([*modules.values()], args, tree, work, until=kernel.sign)
         lines = {*found.races, *found.complaints}

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from sources import copy, listed
 
 from paqm_lab import cache
 
@@ -109,14 +110,7 @@ def apply(tree: Path, title: str) -> set[str]:
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A copy of what is in the tree now."""
-    files = subprocess.run(
-        [cache.REPO / "setup" / "ls-files.sh", "-z"], capture_output=True, check=True
-    ).stdout.decode().split("\0")
-    for name in files:
-        if name and (cache.REPO / name).exists():
-            (tmp_path / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(cache.REPO / name, tmp_path / "tree" / name, follow_symlinks=False)
-    return tmp_path / "tree"
+    return copy(listed(), tmp_path / "tree")
 
 
 def test_paths_of_the_page_are_there() -> None:

@@ -1,30 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 """A source archive, which has no repository: checks look at the same files there."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from sources import copy, listed
 
 from paqm_lab import cache
-
-
-def listed(top: Path, *words: str) -> list[str]:
-    done = subprocess.run(
-        [top / "setup" / "ls-files.sh", *words], capture_output=True, text=True, check=True
-    )
-    return done.stdout.splitlines()
 
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
     """The tree as it is, and what a build leaves in it."""
-    top = tmp_path / "paqm"
-    for name in listed(cache.REPO):
-        if (cache.REPO / name).exists():
-            (top / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(cache.REPO / name, top / name, follow_symlinks=False)
+    top = copy(listed(), tmp_path / "paqm")
     for name in ("build/core/test_law.c", "out/demo/result.json", "core/tests/x.o"):
         (top / name).parent.mkdir(parents=True, exist_ok=True)
         (top / name).touch()
@@ -35,9 +24,9 @@ def archive(tmp_path: Path) -> Path:
 def test_lists_what_the_repository_has(archive: Path, within: bool) -> None:
     if within:
         subprocess.run(["git", "init", "-q", archive.parent], check=True)
-    there = [name for name in listed(cache.REPO) if (cache.REPO / name).exists()]
-    assert listed(archive) == there
-    assert listed(archive, "core/*.h") == [
+    there = [name for name in listed() if (cache.REPO / name).exists()]
+    assert listed(top=archive) == there
+    assert listed("core/*.h", top=archive) == [
         n for n in there if n.startswith("core/") and n[-2:] == ".h"
     ]
 

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from sources import listed
 
 from paqm_lab import cache
 
@@ -24,14 +25,6 @@ FUNCTION = re.compile(r"^\w[\w \t*]*\b(\w+)\([^;{}]*\)\n\{", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:]*)(#[^):]*)?\)")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
-
-
-LS_FILES = cache.REPO / "setup" / "ls-files.sh"
-
-
-def tracked() -> list[str]:
-    found = subprocess.run([LS_FILES], capture_output=True, check=True)
-    return found.stdout.decode().split()
 
 
 @functools.cache
@@ -62,7 +55,7 @@ def stale(text: str, files: list[str], root: Path) -> list[str]:
 
 
 def test_pointers_lead_to_code() -> None:
-    files = tracked()
+    files = listed()
     code = [cache.REPO / file for file in files if file.endswith((".c", ".h"))]
     bad = {str(page): stale(page.read_text(), files, cache.REPO) for page in [*PAGES, *code]}
     assert not {name: lost for name, lost in bad.items() if lost}
@@ -185,12 +178,9 @@ def test_one_version_everywhere() -> None:
         r'^\.TH .*"paqm ([^"]*)"': "*.[1-8]",
     }
     for pattern, where in places.items():
-        files = subprocess.run(
-            [LS_FILES, where], capture_output=True, text=True, check=True
-        ).stdout.split()
         found = {
             file: versions[0]
-            for file in files
+            for file in listed(where)
             if (versions := re.findall(pattern, (cache.REPO / file).read_text(), re.MULTILINE))
         }
         assert found and set(found.values()) == {wanted[1]}, found

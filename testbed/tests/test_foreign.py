@@ -19,10 +19,10 @@ def test_programs_are_told_from_scripts(monkeypatch: pytest.MonkeyPatch, tmp_pat
     law, daemon = f"{tmp_path}/core/test_law", f"{tmp_path}/feedback-daemon/paqmd"
     listed = [
         {"name": "core-law", "cmd": [law]},
-        {"name": "wrapped", "cmd": ["/usr/bin/qemu-arm", "-L", "/root", law, "--check"]},
+        {"name": "vectors", "cmd": [law, "--check"]},
         {"name": "script", "cmd": ["/usr/bin/python3", "/src/e2e.py", daemon]},
         {"name": "lint", "cmd": ["/src/setup/lint.sh"]},
     ]
     monkeypatch.setattr(apt, "run", lambda *words: json.dumps(listed))
     found = {test["name"]: test["cmd"] for test in foreign.programs(tmp_path)}
-    assert found == {"core-law": [law], "wrapped": [law, "--check"]}
+    assert found == {"core-law": [law], "vectors": [law, "--check"]}

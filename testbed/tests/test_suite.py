@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """Suites of runs: whatever shapes a result makes it a new one when it changes."""
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from sources import copy, listed
 
 from paqm_lab import cache, lab, suite
 
-LS_FILES = cache.REPO / "setup" / "ls-files.sh"
 NO_PART = {"tests", "fuzz", "kunit"}
 # What is loaded for a run and shapes nothing of it: errors, downloads, pages.
 SHAPES_NOTHING = {"apt", "errors", "plots", "report", "sidebyside"}
@@ -20,15 +19,8 @@ RUNNERS = ("run", "guest", "trace_guest", "trace_scenario", "multi.guest")
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """This clone's sources, to be changed, and an empty cache."""
-    files = subprocess.run(
-        [LS_FILES, "-z", "--cached", "--others", "--exclude-standard"],
-        capture_output=True, text=True, check=True,
-    ).stdout.split("\0")  # fmt: skip
-    for name in filter(None, files):
-        if not name.startswith(("docs/", "packaging/")) and (cache.REPO / name).is_file():
-            target = tmp_path / "clone" / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(cache.REPO / name, target)
+    names = listed("--cached", "--others", "--exclude-standard")
+    copy((n for n in names if not n.startswith(("docs/", "packaging/"))), tmp_path / "clone")
     monkeypatch.setattr(cache, "REPO", tmp_path / "clone")
     monkeypatch.setattr(cache, "TESTBED", tmp_path / "clone" / "testbed")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
