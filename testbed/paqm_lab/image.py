@@ -142,14 +142,25 @@ def _archive(scratch: Path) -> apt.Archive:
     return archive
 
 
+def needed(archive: apt.Archive, wanted: list[str], below: dict[str, str]) -> list[apt.Package]:
+    """The newest of these packages, and all that they need beside others (`below`, name: version).
+
+    A fix for one of those may come in between, and what is built of the same source then wants that
+    version: then it is among what is returned.
+    """
+    try:
+        found = archive.needed_by([f"{name}={version}" for name, version in below.items()] + wanted)
+    except LabError:
+        found = archive.needed_by([*below, *wanted])
+    return [package for package in found if below.get(package.name) != package.version]
+
+
 def _newest(
     archive: apt.Archive, scratch: Path, progress: Progress, named: Path, below: dict[str, str]
 ) -> list[Pin]:
     """What the archive has today for the packages of a file, downloaded; on an image of other
     packages (`below`, name: version) what these have not."""
-    held = [f"{name}={version}" for name, version in below.items()]
-    wanted = archive.needed_by(held + roots(named.read_text()))
-    wanted = [package for package in wanted if package.name not in below]
+    wanted = needed(archive, roots(named.read_text()), below)
     asked = [f"{package.name}={package.version}" for package in wanted]
     _download(archive, asked, sum(package.size for package in wanted), scratch, progress)
     pins = []
@@ -198,7 +209,14 @@ def lock(which: str, progress: Progress) -> None:
             _write(LOCK, _newest(archive, scratch, progress, ROOTS, {}), progress)
         below = {pin.name: pin.version for pin in parse_lock(LOCK.read_text())}
         for named, target in EXTRAS.values() if which == "all" else [EXTRAS[which]]:
-            _write(target, _newest(archive, scratch, progress, named, below), progress)
+            pins = _newest(archive, scratch, progress, named, below)
+            newer = ", ".join(pin.asked for pin in pins if pin.name in below)
+            if newer:
+                raise LabError(
+                    f"what {named.name} names needs {newer}, newer than {LOCK.name} has; make all "
+                    "locks anew, with `paqm-lab image --lock`"
+                )
+            _write(target, pins, progress)
     finally:
         shutil.rmtree(scratch)
 

@@ -48,6 +48,39 @@ def test_apts_list_is_read() -> None:
     assert apt._parse(text) == [apt.Package("a", A.version, 10), apt.Package("b", "1", 20)]
 
 
+def archive_of(directory: Path, packages: str) -> apt.Archive:
+    """An archive of apt's own with these packages, of which there is no file."""
+    (directory / "Packages").write_text(packages)
+    archive = apt.Archive(directory / "apt")
+    for name in ("lists/partial", "cache/archives/partial"):
+        (archive.scratch / name).mkdir(parents=True)
+    (archive.scratch / "status").touch()
+    (archive.scratch / "list").write_text(f"deb [trusted=yes] copy:{directory} ./\n")
+    apt.run(["apt-get", *archive.options, "update"], "reading the list")
+    return archive
+
+
+def entry(name: str, version: str, depends: str) -> str:
+    return (
+        f"Package: {name}\nVersion: {version}\nArchitecture: amd64\nMaintainer: x <x@example.org>\n"
+        f"Depends: {depends}\nFilename: ./{name}_{version}.deb\nSize: 10\nSHA256: {'0' * 64}\n"
+        "Description: x\n\n"
+    )
+
+
+def test_packages_for_an_image_whose_own_have_been_mended_since(tmp_path: Path) -> None:
+    """A library of the image got a fix; its headers, which only tests want, are of that version.
+    Debian keeps the former library, but not its headers: a fresh machine could build no image."""
+    packages = entry("base", "1", "lib") + entry("lib", "1", "base") + entry("lib", "2", "base")
+    archive = archive_of(tmp_path, packages + entry("headers", "2", "lib (= 2)"))
+    lib, headers = apt.Package("lib", "2", 10), apt.Package("headers", "2", 10)
+    assert image.needed(archive, ["headers"], {"base": "1", "lib": "2"}) == [headers]
+    found = image.needed(archive, ["headers"], {"base": "1", "lib": "1"})
+    assert sorted(found, key=lambda package: package.name) == [headers, lib]
+    with pytest.raises(LabError, match="nowhere"):
+        image.needed(archive, ["nowhere"], {"base": "1"})
+
+
 def test_another_release_comes_from_the_same_sites() -> None:
     own = [("http://m", "trixie"), ("http://m", "trixie-updates"), ("http://s", "trixie-security")]
     assert apt.sources_of("bookworm", own) == [
