@@ -22,7 +22,7 @@
 	PAQM_ICMP_CARRIERS(OF_CARRIER)                                                             \
 	"(ip6[6] = 58 and (ip6[40] = " NUMBER(PAQM_ICMP6_TYPE_EXP) " or ip6[40] = " NUMBER(        \
 		PAQM_ICMP6_TYPE_OLD) "))"
-#define TEXT_MAX (FILTER_FLOWS * 80 + 1)
+#define TEXT_MAX (FILTER_FLOWS * 160 + 1)
 
 struct out {
 	struct sock_filter *p;
@@ -140,10 +140,14 @@ unsigned short filter_media(const struct filter_devices *devices, const struct f
 	prog[o.n++] = (struct sock_filter){
 		.code = BPF_JMP | BPF_JGT | BPF_K, .jt = batches, .jf = !batches, .k = BATCH_LEAST};
 	drop(&o);
-	for (i = 0; i < flows->n && flows->n <= FILTER_FLOWS; i++)
-		len += (size_t)snprintf(text + len, sizeof(text) - len,
-					flows->flow[i].version == 4 ? "%s(" FLOW_V4 ")"
-								    : "%s(" FLOW_V6 ")",
-					i ? " or " : "", flows->flow[i].ports, flows->flow[i].addr);
+	for (i = 0; i < flows->n && flows->n <= FILTER_FLOWS; i++) {
+		const struct filter_flow *f = &flows->flow[i];
+
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s(" FLOW_V6 ")",
+					i ? " or " : "", f->ports, f->addr);
+		if (f->version == 4) /* that was what it may have become */
+			len += (size_t)snprintf(text + len, sizeof(text) - len, " or (" FLOW_V4 ")",
+						f->ports, f->addr);
+	}
 	return finish(&o, text);
 }

@@ -27,7 +27,7 @@
  */
 #define FILTER_FLOWS 48
 #define FILTER_DEVICES 8
-#define FILTER_INSNS (64 + FILTER_FLOWS * 4)
+#define FILTER_INSNS (64 + FILTER_FLOWS * 8)
 
 /* What tells the packets of a flow, roughly: the flow table is exact. */
 struct filter_flow {

@@ -11,6 +11,9 @@
 #define SHARE 20	 /* at most one part in this many of the time, */
 #define BURST 50000000LL /* ns: at most this much at once */
 
+/* 192.0.0.0/29: what a host that translates its own IPv4 calls itself (RFC 7335) */
+#define CLAT_ADDRS 8U
+
 /* An address of the table: words in host order, of IPv6 four of them. Return: whether it is one. */
 static bool parse_addr(const char *hex, struct addr *a)
 {
@@ -109,18 +112,16 @@ static uint32_t place(const struct owner_table *t, const struct owner_socket *s)
 enum owner owner_find(const struct owner_table *t, const struct owner_ends *p, uint32_t uid)
 {
 	/* An open address of IPv6 may stand for one of IPv4. */
-	const struct addr any[] = {{{0}}, {{[10] = 0xff, [11] = 0xff}}},
-			  *local[] = {&p->saddr, &any[0], addr_is_v4(&p->saddr) ? &any[1] : NULL};
+	struct addr local[3 + CLAT_ADDRS] = {p->saddr, {{0}}, {{[10] = 0xff, [11] = 0xff}}};
+	unsigned int n, count = addr_is_v4(&p->daddr) ? 3 : 2;
 	enum owner found = OWNER_UNKNOWN;
-	unsigned int n;
 	uint32_t i;
 
-	for (n = 0; n < 6; n++) { /* of each address: connected, or not */
-		struct owner_socket s = {.lport = p->sport};
+	for (n = 0; addr_is_any(&p->saddr) && n < CLAT_ADDRS; n++)
+		local[count++] = addr_v4((const uint8_t[]){192, 0, 0, (uint8_t)n});
+	for (n = 0; n < 2 * count; n++) { /* of each address: connected, or not */
+		struct owner_socket s = {.lport = p->sport, .local = local[n / 2]};
 
-		if (!local[n / 2])
-			continue;
-		s.local = *local[n / 2];
 		if (n % 2) {
 			s.remote = p->daddr;
 			s.rport = p->dport;

@@ -31,7 +31,16 @@ static inline const struct flow_key *engine_key(const struct engine *e, const st
 	return &e->keys[f - e->flows];
 }
 
-/* Return: the flow of a packet, or NULL. */
+/* Is it a packet of IPv6 that was one of this flow's, of IPv4? */
+static inline bool flow_translated(const struct flow_key *flow, const struct flow_key *packet)
+{
+	return addr_is_v4(&flow->daddr) && !addr_is_v4(&packet->daddr);
+}
+
+/* The flow of a packet; of IPv6 that belongs to none also the flow of IPv4 which it was, if this
+ * host translates its own (CLAT, RFC 6877): the last four bytes of the destination are those of
+ * IPv4, the source is the translator's. Return: NULL if there is none.
+ */
 struct flow *flow_of(struct engine *e, const struct flow_key *k);
 
 /* Update the record that the client sees. Return: true if it has changed. */

@@ -136,24 +136,41 @@ static bool may_look(struct looks *l, uint64_t now_ns)
 	return true;
 }
 
-/* Is the packet from a socket of the flow's user? Not asked if the flow named its source. */
+/* Whose is the packet? One of IPv6 that may have been of IPv4 must be no other's as either. */
+static enum owner owner_of_packet(const struct engine *e, const struct flow *f,
+				  const struct flow_key *packet)
+{
+	const struct flow_key *own = engine_key(e, f);
+	struct owner_ends ends = {.saddr = packet->saddr,
+				  .daddr = packet->daddr,
+				  .sport = packet->sport,
+				  .dport = packet->dport};
+	enum owner who = e->owner(&ends, e->users[f->user].uid);
+
+	if (who == OWNER_OTHER || !flow_translated(own, packet))
+		return who;
+	ends.saddr = own->saddr;
+	ends.daddr = own->daddr;
+	return e->owner(&ends, e->users[f->user].uid);
+}
+
+/* Is the packet from a socket of the flow's user? Not asked if the flow named its source, and that
+ * is the packet's.
+ */
 static bool is_own(struct engine *e, struct flow *f, const struct flow_key *packet, uint64_t now_ns)
 {
-	const struct owner_ends ends = {.saddr = packet->saddr,
-					.daddr = packet->daddr,
-					.sport = packet->sport,
-					.dport = packet->dport};
+	const struct flow_key *own = engine_key(e, f);
 	bool same = f->source_ns && addr_equal(&f->source, &packet->saddr);
 	bool known = same && now_ns < f->source_ns + SOURCE_NS;
 
-	if (!e->owner || !addr_is_any(&engine_key(e, f)->saddr))
+	if (!e->owner || (!addr_is_any(&own->saddr) && !flow_translated(own, packet)))
 		return true;
 	if (known && now_ns < f->source_ns + SOURCE_NS / 2)
 		return true;
 	/* What others send from elsewhere does not use up the looks at his address. */
 	if (!may_look(same ? &f->source_looks : &f->other_looks, now_ns))
 		return known;
-	switch (e->owner(&ends, e->users[f->user].uid)) {
+	switch (owner_of_packet(e, f, packet)) {
 	case OWNER_HIS:
 		f->source = packet->saddr;
 		f->source_ns = now_ns;

@@ -156,7 +156,7 @@ static void complete_bare(const struct flow *f, const struct addr *addr, struct 
 			m->seq = f->allow.slot[i].msg.seq + 1;
 }
 
-static struct flow *flow_quoted(struct engine *e, const struct paqm_quote *q)
+static struct flow *flow_quoted(struct engine *e, const struct paqm_quote *q, uint64_t now_ns)
 {
 	struct flow_key k = {
 		.saddr = q->version == 4 ? addr_v4(q->src) : addr_v6(q->src),
@@ -164,8 +164,12 @@ static struct flow *flow_quoted(struct engine *e, const struct paqm_quote *q)
 		.sport = q->sport,
 		.dport = q->dport,
 	};
+	struct flow *f = flow_of(e, &k);
 
-	return flow_of(e, &k);
+	/* The translator's address is known by what has left. */
+	if (f && flow_translated(engine_key(e, f), &k) && !media_left_from(e, f, &k.saddr, now_ns))
+		return NULL;
+	return f;
 }
 
 /* @quoted: set to the digest of the quoted packet, for a message that may have come early. */
@@ -189,7 +193,7 @@ static enum refuse judge(struct engine *e, const uint8_t *ip, const uint8_t *icm
 	v->decoded = true;
 
 	/* (b) about a flow that this host sends */
-	f = flow_quoted(e, &q);
+	f = flow_quoted(e, &q, now_ns);
 	if (!f)
 		return REFUSE_FLOW_UNKNOWN;
 	v->flow = f;

@@ -100,7 +100,9 @@ enum forgot {
 		FORGOT_MAX
 };
 
-/* A packet's ends, and whose socket it is from (host/owner.h). */
+/* A packet's ends, and whose socket it is from (host/owner.h). @saddr is open where the packet was
+ * translated after it had left the socket.
+ */
 struct owner_ends {
 	struct addr saddr, daddr;
 	uint16_t sport, dport;

@@ -102,6 +102,24 @@ static void send_elsewhere(uint16_t seq, uint64_t now_ns)
 	engine_media(&eng, media, T_MEDIA, now_ns);
 }
 
+/* What the tables say of a packet of IPv6, and of what it was before a translator. */
+static const struct {
+	enum owner v6, v4;
+	uint64_t own;
+} translated[] = {
+	{OWNER_OTHER, OWNER_HIS, 0},	   {OWNER_UNKNOWN, OWNER_OTHER, 0},
+	{OWNER_UNKNOWN, OWNER_UNKNOWN, 0}, {OWNER_HIS, OWNER_UNKNOWN, 0},
+	{OWNER_UNKNOWN, OWNER_HIS, 1},
+};
+static enum owner as_it_left, before;
+
+static enum owner look_twice(const struct owner_ends *p, uint32_t uid)
+{
+	CHECK_EQ(uid, 1000);
+	return addr_is_v4(&p->daddr) ? before : as_it_left;
+}
+
+#define SHOWN_192_0_0_1 SHOWN("010000C0", "C0000001")
 #define SHOWN_10_0_1_2 SHOWN("0201000A", "0A000102")
 #define SHOWN_10_0_1_3 SHOWN("0301000A", "0A000103")
 #define SHOWN_10_0_2_2 SHOWN("0202000A", "0A000202")
@@ -197,6 +215,75 @@ TEST(test_owner)
 	send_media(T_SPORT + 2, T_SSRC, 1, S);
 	CHECK_EQ(named->packets, 1);
 	CHECK_EQ(looks, 5);
+}
+
+/* A host that translates its own IPv4: what leaves is IPv6, of an address that no socket has. */
+TEST(test_translated)
+{
+	static const char table[] = "  1: " SHOWN_192_0_0_1 ":138C " SHOWN_10_0_2_2
+				    ":138E 01 00000000:00000000 00:00000000 00000000  1000 0\n";
+	static const char table6[] = "  9: 00000000000000000000000000000000:138C "
+				     "00000000000000000000000000000000:0000 07 "
+				     "00000000:00000000 00:00000000 00000000  1001 0\n";
+	const struct paqm_msg m = msg(7, 1, 1, 400e3);
+	struct paqm_ipc_register reg = t_reg(1, T_SPORT, T_SSRC);
+	uint8_t p[T_MEDIA + 20], text[512];
+	struct owner_table all = {0};
+	struct owner_ends ends = {.daddr = addr_v6(reg.daddr), .sport = 5004, .dport = 5006};
+	FILE *t = fmemopen((void *)table, sizeof(table) - 1, "r");
+	unsigned int open, i;
+	struct flow *f;
+
+	/* which of its addresses the socket has is not known */
+	CHECK(t);
+	owner_read(&all, t);
+	fclose(t);
+	CHECK_EQ(owner_find(&all, &ends, 1000), OWNER_HIS);
+	CHECK_EQ(owner_find(&all, &ends, 1001), OWNER_OTHER);
+	ends.dport++;
+	CHECK_EQ(owner_find(&all, &ends, 1000), OWNER_UNKNOWN);
+	ends.dport--;
+	t = fmemopen((void *)table6, sizeof(table6) - 1, "r");
+	CHECK(t);
+	owner_read(&all, t);
+	fclose(t);
+	t_v6(ends.saddr.b, T_SADDR);
+	t_v6(ends.daddr.b, T_DADDR);
+	CHECK_EQ(owner_find(&all, &ends, 1000), OWNER_OTHER); /* it is IPv6 from the beginning */
+	free(all.of);
+
+	for (open = 0; open < 2; open++) {
+		setup(NULL);
+		eng.owner = look_twice;
+		if (open)
+			memset(reg.saddr, 0, 16);
+		CHECK_EQ(engine_register(&eng, 1, 1000, &reg, &f), 0);
+		t_media(p, T_SPORT, T_SSRC, 1);
+		CHECK_EQ(t_to6(p, T_MEDIA), sizeof(p));
+		CHECK_EQ(about(p, &m), REFUSE_FLOW_UNKNOWN);
+		for (i = 0; i < ROWS(translated); i++) {
+			as_it_left = translated[i].v6;
+			before = translated[i].v4;
+			engine_media(&eng, p, sizeof(p), S + i * S);
+			CHECK_EQ(f->packets, translated[i].own);
+		}
+		CHECK_EQ(f->others, ROWS(translated) - f->packets);
+		CHECK_EQ(deliver(text, t_message(text, p, &m), i * S, NULL), REFUSE_NONE);
+		CHECK_EQ(f->rate.rate_bps, 400000);
+		p[8 + 15]++; /* the source */
+		CHECK_EQ(about(p, &m), REFUSE_FLOW_UNKNOWN);
+		p[8 + 15]--;
+		p[24 + 15]++; /* another destination */
+		engine_media(&eng, p, sizeof(p), i * S);
+		CHECK_EQ(f->packets, 1);
+	}
+	/* a flow of IPv6 is one of IPv4 in no disguise */
+	setup(NULL);
+	t_v6(reg.saddr, T_SADDR);
+	t_v6(reg.daddr, T_DADDR);
+	CHECK_EQ(engine_register(&eng, 1, 1000, &reg, &f), 0);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	CHECK_EQ(f->packets, 0);
 }
 
 /* Looking takes time that all flows share: one flow does not take it from the others. */
