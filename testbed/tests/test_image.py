@@ -2,6 +2,7 @@
 """The guest's image: its lock, its key, and that a guest on it sees nothing else of the host."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,17 @@ def test_the_lock_holds_all_that_is_wanted_and_no_address() -> None:
 def test_another_version_is_another_image() -> None:
     newer = image.Pin("bb", "2", 20, "f" * 64)
     assert image.key_of([A, B]) == image.key_of([A, B]) != image.key_of([A, newer])
+
+
+def test_what_the_hosts_umask_hides_guests_see(tmp_path: Path) -> None:
+    """paqmd in a guest runs as nobody: in an image that only its owner may read it found no /proc.
+    """
+    make = "import sys; from pathlib import Path; from paqm_lab import image; "
+    make += "image.start_empty(Path(sys.argv[1]))"
+    root = tmp_path / "a"
+    words = ["sh", "-c", 'umask 077; exec "$0" "$@"', sys.executable, "-c", make, str(root)]
+    apt.run(words, "making a root", cwd=cache.REPO / "testbed")
+    assert [(root / name).stat().st_mode & 0o777 for name in (".", "usr/bin")] == [0o755, 0o755]
 
 
 def test_apts_list_is_read() -> None:
