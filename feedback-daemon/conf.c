@@ -242,7 +242,10 @@ unsigned int conf_load(struct conf *c, const char *path, bool must, conf_report 
 		       (n = read(fd, text + len, CONF_FILE_MAX + 1 - len)) > 0)
 			len += (size_t)n;
 	if (fd < 0 || !text || n < 0) {
-		snprintf(why, sizeof(why), "cannot read it: %s", strerror(errno));
+		if (errno == EACCES) /* after privileges were given up */
+			snprintf(why, sizeof(why), "must be readable by uid %u", geteuid());
+		else
+			snprintf(why, sizeof(why), "cannot read it: %s", strerror(errno));
 		report(data, 0, why);
 		wrong = 1;
 	} else if (len > CONF_FILE_MAX) {

@@ -63,6 +63,9 @@ def check_reload(t: Trial) -> None:
 
     conf.write_text("interface veth0\nuse erf\nuse dance\n")
     assert f"{conf}:3: use dance: must be erf, ecf, thesis-erf or thesis-ecf" in reload(t)
+    conf.chmod(0o600)  # as root's umask may have it
+    assert f"{conf}: must be readable by uid " in reload(t)
+    conf.chmod(0o644)
     conf.write_text("interface veth0\nuser root\n")
     # the command line names the user, and it wins
     assert reload(t) == ""
