@@ -286,7 +286,8 @@ def _programs(
             log = home / "build.log"
             log.write_text(said)
             wrong = [line for line in said.splitlines() if "error" in line.lower()][:2]
-            raise LabError(f"the programs cannot be built ({log}): {' / '.join(wrong)}")
+            why = " / ".join(wrong) or result.explain()
+            raise LabError(f"the programs cannot be built ({log}): {why}")
         stamp.write_text(key)
         progress(f"programs: done, {time.monotonic() - started:.0f} s")
         others = [path for path in home.parent.iterdir() if path != home]

@@ -117,7 +117,8 @@ class Result:
                 f"loop stops virtual time (output: {self.output}, kernel: {self.console})"
             )
         if self.status is None:
-            return f"the guest died before its command ended, see {self.console}"
+            last = self.console.read_text(errors="replace").strip().rpartition("\n")[2]
+            return f"the guest died before its command ended, see {self.console}: {last}"
         return f"the command in the guest ended with status {self.status}, see {self.output}"
 
 
