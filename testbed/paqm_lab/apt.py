@@ -41,8 +41,11 @@ def codename() -> str | None:
 
 
 def own_sources(targets: str, suite: str) -> list[tuple[str, str]]:
-    """Site and suite of a release and its updates, from lines `site|suite` of apt's own sources."""
-    found = [line.partition("|")[::2] for line in targets.splitlines()]
+    """Site and suite of a release and its updates, from lines `site|code name|origin` of apt's own
+    sources: these may say "oldstable", and be others' beside Debian's.
+    """
+    lines = [line.rpartition("|") for line in targets.splitlines()]
+    found = [line.partition("|")[::2] for line, _, origin in lines if origin == "Debian"]
     wanted = [suite, f"{suite}-updates", f"{suite}-security"]
     return [pair for name in wanted for pair in dict.fromkeys(found) if pair[1] == name]
 
@@ -55,7 +58,8 @@ def debian_sources(hint: str) -> list[tuple[str, str]]:
     if not shutil.which("apt-get"):
         raise LabError(f"this machine has no apt-get, so no package can be fetched; {hint}")
     name = codename()
-    targets = run(["apt-get", "indextargets", "--format", "$(SITE)|$(RELEASE)"], "reading sources")
+    of_each = "$(SITE)|$(CODENAME)|$(ORIGIN)"
+    targets = run(["apt-get", "indextargets", "--format", of_each], "reading sources")
     sources = own_sources(targets, name) if name else []
     if sources and sources[0][1] == name:
         return sources

@@ -36,8 +36,9 @@ def test_suites_newest_backports_first_own_release_last() -> None:
 
 def test_own_release_comes_with_its_security_fixes() -> None:
     targets = (
-        "http://s/security|bookworm-security\nhttp://a/debian|bookworm\n"
-        "http://a/debian|bookworm\nhttp://a/debian|bookworm-backports\nhttp://x/cloud|nodistro\n"
+        "http://x/java|bookworm|Another\nhttp://s/security|bookworm-security|Debian\n"
+        "http://a/debian|bookworm|Debian\nhttp://a/debian|bookworm|Debian\n"
+        "http://a/debian|bookworm-backports|Debian Backports\nhttp://x/cloud|nodistro|Cloud\n"
     )
     assert apt.own_sources(targets, "bookworm") == [
         ("http://a/debian", "bookworm"),
