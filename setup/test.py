@@ -20,6 +20,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "testbed"))
+from paqm_lab import cache  # noqa: E402
+
 CASE = re.compile(r"^(ok|not ok) \d+ (?:- )?(.*?)( # SKIP.*)?$", re.M)
 PLAN = re.compile(r"^1\.\.(\d+)", re.M)
 
@@ -59,7 +62,9 @@ def main() -> int:
     many = str(min(len(os.sched_getaffinity(0)), 8))
     command = ["meson", "test", "-C", str(args.build), "--print-errorlogs", "--num-processes", many]
     ends = []  # of Meson itself
-    with subprocess.Popen([*command, *words]) as meson:
+    # Tests make programs, and guests begin with one.
+    environment = {**os.environ, "TMPDIR": str(cache.scratch_dir())}
+    with subprocess.Popen([*command, *words], env=environment) as meson:
 
         def stop(number: int, _: object) -> None:
             ends.append(f"stopped by {signal.Signals(number).name}")

@@ -8,6 +8,7 @@ import platform
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +36,18 @@ def cache_dir() -> Path:
             "set XDG_CACHE_HOME to a directory you may write to"
         ) from err
     return path
+
+
+def scratch_dir() -> Path:
+    """Directory for what is executed and soon deleted: the usual one, but not where that is mounted
+    noexec, as hardened hosts have /tmp. One in the cache is the last, for others than its owner may
+    not get there.
+    """
+    last = cache_dir() / "tmp"
+    last.mkdir(exist_ok=True)
+    places = [path for path in (tempfile.gettempdir(), "/var/tmp") if os.path.isdir(path)]
+    usable = (place for place in places if not os.statvfs(place).f_flag & os.ST_NOEXEC)
+    return Path(next(usable, last))
 
 
 def plugins() -> Path:

@@ -81,7 +81,8 @@ def _exec(args: argparse.Namespace) -> int:
     if not release and os.environ.get("PAQM_KERNEL"):
         variant, release = "lab", os.environ["PAQM_KERNEL"]
     house = lab.for_tests(say, variant, release, modules=not args.no_modules)
-    directory = Path(args.job_dir or tempfile.mkdtemp(prefix="paqm-job-")).resolve()
+    made = args.job_dir or tempfile.mkdtemp(prefix="paqm-job-", dir=cache.scratch_dir())
+    directory = Path(made).resolve()
     job = house.command(
         args.command,
         directory,

@@ -4,11 +4,13 @@
 import os
 import shutil
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 
 import pytest
+from test_anywhere import may_mount
 
 from paqm_lab import cache
 from paqm_lab.errors import LabError
@@ -115,3 +117,23 @@ def test_the_set_up_passes_over_packages_where_asked(
     done = subprocess.run(["bash", *elsewhere], capture_output=True, text=True)
     assert "passed over (PAQM_NO_APT=1); needed are the equivalents of: bc bison" in done.stdout
     assert done.returncode == 2 and "Python 3.11 or newer is needed" in done.stderr
+
+
+@pytest.mark.skipif(not may_mount(), reason="mounts: needs root")
+@pytest.mark.parametrize("noexec", [0, 1, 2])
+def test_programs_are_made_where_they_may_run(tmp_path: Path, noexec: int) -> None:
+    """As hardened hosts have /tmp; /var/tmp, too; then it is a place that is the lab's own."""
+    (tmp_path / "usual").mkdir()
+    places = [str(tmp_path / "usual"), "/var/tmp", str(tmp_path / "cache" / "paqm" / "tmp")]
+    program = (
+        "import subprocess, sys; from paqm_lab import cache\n"
+        "for place in sys.argv[1:]:\n"
+        "    subprocess.run(['mount', '-t', 'tmpfs', '-o', 'noexec', 'tmpfs', place], check=True)\n"
+        "print(cache.scratch_dir())"
+    )
+    command = ["unshare", "--mount", sys.executable, "-c", program, *places[:noexec]]
+    own = {"TMPDIR": places[0], "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    done = subprocess.run(
+        command, env={**os.environ, **own}, cwd=cache.TESTBED, capture_output=True, text=True
+    )
+    assert done.stdout == f"{places[noexec]}\n", done.stderr
