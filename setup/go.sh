@@ -24,4 +24,7 @@ fi
 PATH=$go_found:$PATH
 GOTOOLCHAIN=local
 GOFLAGS=${GOFLAGS:--buildvcs=false}
-export PATH GOTOOLCHAIN GOFLAGS
+# Tests are programs that are made for a moment.
+TMPDIR=$(PYTHONPATH="$(dirname "${BASH_SOURCE[0]}")/../testbed" \
+	python3 -c 'from paqm_lab import cache; print(cache.scratch_dir())')
+export PATH GOTOOLCHAIN GOFLAGS TMPDIR
