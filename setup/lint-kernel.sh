@@ -266,10 +266,7 @@ build_sparse() {
 	local site suite apt dir="$work/sparse.fetch" log="$work/sparse.log"
 	[ -x "$work/sparse/sparse" ] && return
 	say "building sparse $sparse_version (log: $log)"
-	site=$(apt-get indextargets --format '$(SITE)|$(CODENAME)|$(ORIGIN)' |
-		awk -F'|' -v r="$(. /etc/os-release && echo "$VERSION_CODENAME")" \
-			'$2 == r && $3 == "Debian" { print $1; exit }')
-	[ -n "$site" ] || fail "apt has no source of this release, so no address to fetch sparse from"
+	site=$(PYTHONPATH=testbed python3 -m paqm_lab.apt) || fail "no address to fetch sparse from"
 	for suite in $sparse_suites; do
 		rm -rf "$dir"
 		mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"

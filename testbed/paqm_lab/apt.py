@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -168,3 +169,10 @@ def _parse(text: str) -> list[Package]:
         (Package(name, version.replace("%3a", ":"), int(size)) for name, version, size in found),
         key=lambda package: package.name,
     )
+
+
+if __name__ == "__main__":  # for scripts: the site of Debian's archive
+    try:
+        print(debian_sources("use a machine that has apt's sources for Debian")[0][0])
+    except LabError as err:
+        sys.exit(f"apt: {err}")

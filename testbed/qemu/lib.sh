@@ -42,9 +42,6 @@ codename() { sed -n 's/^VERSION_CODENAME=//p' /etc/os-release; }
 
 # The address of the archive, from this machine's own sources.
 archive() {
-	local site
-	site=$(apt-get indextargets --format '$(SITE)|$(CODENAME)|$(ORIGIN)' |
-		sed -n "s/|$(codename)|Debian\$//p" | head -n 1)
-	[ -n "$site" ] || fail "apt has no source for $(codename), so there is no address to fetch from"
-	printf '%s\n' "$site"
+	PYTHONPATH="$(dirname "${BASH_SOURCE[0]}")/.." python3 -m paqm_lab.apt ||
+		fail "no address to fetch packages from"
 }
