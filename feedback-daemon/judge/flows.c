@@ -53,13 +53,15 @@ static uint32_t overlap(const struct engine *e, const struct flow_key *k, uint32
 
 struct flow *flow_of(struct engine *e, const struct flow_key *k)
 {
-	/* Before this host's translator: RFC 6052, section 2.2, prefixes of 96 bits. */
-	struct flow_key v4 = {
-		.daddr = addr_v4(k->daddr.b + 12), .sport = k->sport, .dport = k->dport};
 	uint32_t i = overlap(e, k, e->tuple_index[hash_tuple(e, k)]);
 
-	if (!i && !addr_is_v4(&k->daddr))
+	if (!i && !addr_is_v4(&k->daddr)) {
+		/* Before this host's translator: RFC 6052, section 2.2, prefixes of 96 bits. */
+		struct flow_key v4 = {
+			.daddr = addr_v4(k->daddr.b + 12), .sport = k->sport, .dport = k->dport};
+
 		i = overlap(e, &v4, e->tuple_index[hash_tuple(e, &v4)]);
+	}
 	return i ? &e->flows[i - 1] : NULL;
 }
 

@@ -124,6 +124,16 @@ static enum owner look_twice(const struct owner_ends *p, uint32_t uid)
 #define SHOWN_10_0_1_3 SHOWN("0301000A", "0A000103")
 #define SHOWN_10_0_2_2 SHOWN("0202000A", "0A000202")
 
+/* Add the sockets of a table. */
+static void read_sockets(struct owner_table *all, const char *table)
+{
+	FILE *t = fmemopen((void *)table, strlen(table), "r");
+
+	CHECK(t);
+	owner_read(all, t);
+	fclose(t);
+}
+
 /* Where the source is left open a packet counts if it is from a socket of the flow's user. */
 TEST(test_owner)
 {
@@ -169,20 +179,14 @@ TEST(test_owner)
 			.daddr = {{[10] = 0xFF, [11] = 0xFF, 10, 0, 2, 2}},
 			.sport = cases[i].sport,
 			.dport = cases[i].dport};
-		FILE *t = fmemopen((void *)table, sizeof(table) - 1, "r");
 
-		CHECK(t);
 		all.n = 0;
-		owner_read(&all, t);
+		read_sockets(&all, table);
 		CHECK_EQ(all.n, 3);
 		CHECK_EQ(owner_find(&all, &p, 1000), cases[i].v4);
-		fclose(t);
-		t = fmemopen((void *)table6, sizeof(table6) - 1, "r");
-		CHECK(t);
-		owner_read(&all, t);
+		read_sockets(&all, table6);
 		CHECK_EQ(all.n, 5);
 		CHECK_EQ(owner_find(&all, &p, 1000), cases[i].both);
-		fclose(t);
 	}
 	free(all.of);
 
@@ -230,23 +234,17 @@ TEST(test_translated)
 	uint8_t p[T_MEDIA + 20], text[512];
 	struct owner_table all = {0};
 	struct owner_ends ends = {.daddr = addr_v6(reg.daddr), .sport = 5004, .dport = 5006};
-	FILE *t = fmemopen((void *)table, sizeof(table) - 1, "r");
 	unsigned int open, i;
 	struct flow *f;
 
 	/* which of its addresses the socket has is not known */
-	CHECK(t);
-	owner_read(&all, t);
-	fclose(t);
+	read_sockets(&all, table);
 	CHECK_EQ(owner_find(&all, &ends, 1000), OWNER_HIS);
 	CHECK_EQ(owner_find(&all, &ends, 1001), OWNER_OTHER);
 	ends.dport++;
 	CHECK_EQ(owner_find(&all, &ends, 1000), OWNER_UNKNOWN);
 	ends.dport--;
-	t = fmemopen((void *)table6, sizeof(table6) - 1, "r");
-	CHECK(t);
-	owner_read(&all, t);
-	fclose(t);
+	read_sockets(&all, table6);
 	t_v6(ends.saddr.b, T_SADDR);
 	t_v6(ends.daddr.b, T_DADDR);
 	CHECK_EQ(owner_find(&all, &ends, 1000), OWNER_OTHER); /* it is IPv6 from the beginning */

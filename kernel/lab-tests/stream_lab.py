@@ -16,10 +16,11 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import trial
-from trial import TOP, Program, inside, run
+from trial import TOP, Program, check, inside, run, within
 
 from paqm_lab import topology
 from paqm_lab.topology import Network
@@ -133,6 +134,14 @@ def lost_packets(stream: Stream) -> int:
     numbers = [int(row["seq"]) for row in stream.rows("recv", "rx.csv")]
     return sum((b - a - 1) % 65536 for a, b in zip(numbers, numbers[1:], strict=False)
                if (b - a) % 65536 < 32768)
+
+
+def believed(name: str, stream: Stream, said: dict[str, Any]) -> None:
+    """A stream over 1 Mbit/s that has ended, and what its paqmd said after 4 s: it has heard."""
+    rates = [rate for rate in stream.rates() if rate]
+    check(f"{name}: refused nothing", not said["refused_total"], said["refused"])
+    within(f"{name}: messages believed after 4 s", said["accepted"], 8, 40)
+    within(f"{name}: median of the rates told, bit/s", median(rates or [0]), 0.6e6, 1e6)
 
 
 def srtp_key() -> str:

@@ -38,16 +38,22 @@ def cache_dir() -> Path:
     return path
 
 
+def may_execute(place: str) -> bool:
+    """Is this a directory, on a file system that is not mounted noexec?"""
+    return os.path.isdir(place) and not os.statvfs(place).f_flag & os.ST_NOEXEC
+
+
 def scratch_dir() -> Path:
     """Directory for what is executed and soon deleted: the usual one, but not where that is mounted
     noexec, as hardened hosts have /tmp. One in the cache is the last, for others than its owner may
     not get there.
     """
+    for place in (tempfile.gettempdir(), "/var/tmp"):
+        if may_execute(place):
+            return Path(place)
     last = cache_dir() / "tmp"
     last.mkdir(exist_ok=True)
-    places = [path for path in (tempfile.gettempdir(), "/var/tmp") if os.path.isdir(path)]
-    usable = (place for place in places if not os.statvfs(place).f_flag & os.ST_NOEXEC)
-    return Path(next(usable, last))
+    return last
 
 
 def plugins() -> Path:

@@ -225,10 +225,7 @@ def _fits(memory: str, place: str) -> bool:
     is mounted noexec, and not in most containers, which give it 64 MB."""
     found = re.fullmatch(r"(\d+)([KMG])", memory.upper())
     need = int(found[1]) << {"K": 10, "M": 20, "G": 30}[found[2]] if found else 0
-    if not os.path.isdir(place):
-        return False
-    state = os.statvfs(place)
-    return not state.f_flag & os.ST_NOEXEC and state.f_bavail * state.f_frsize >= need
+    return cache.may_execute(place) and shutil.disk_usage(place).free >= need
 
 
 @functools.cache
