@@ -67,6 +67,16 @@ int report_error(GError *error)
 	return status;
 }
 
+gboolean in_range(const char *option, double value, double least, double most, const char *unit,
+		  GError **error)
+{
+	if (value >= least && value <= most)
+		return TRUE;
+	g_set_error(error, USAGE_ERROR, 0, "%s %.15g: must be %.15g to %.15g%s", option, value,
+		    least, most, unit);
+	return FALSE;
+}
+
 /* "800000", "800kbit", "1.5mbit": bit/s. */
 gboolean parse_rate(const char *text, guint64 *rate, GError **error)
 {
@@ -101,7 +111,12 @@ gboolean parse_rates(const char *max, const char *min, guint64 least, guint64 *r
 	if (!parse_rate(max ? max : "3mbit", rate_max, error))
 		return FALSE;
 	*rate_min = MIN(least, *rate_max);
-	return !min || parse_rate(min, rate_min, error);
+	if (min && !parse_rate(min, rate_min, error))
+		return FALSE;
+	if (*rate_min > *rate_max)
+		g_set_error(error, USAGE_ERROR, 0, "--rate-min must not exceed --rate-max, %s",
+			    max ? max : "3mbit");
+	return *rate_min <= *rate_max;
 }
 
 /*

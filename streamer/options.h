@@ -32,6 +32,9 @@ int cmd_devices(int argc, char **argv);
 gboolean parse_options(const char *operands, const char *summary, const GOptionEntry *entries,
 		       int *argc, char ***argv, GError **error);
 int report_error(GError *error);
+/* FALSE, and said, unless @least <= @value <= @most; @unit has a blank before it, or is empty. */
+gboolean in_range(const char *option, double value, double least, double most, const char *unit,
+		  GError **error);
 gboolean parse_rate(const char *text, guint64 *rate, GError **error);
 gboolean parse_rates(const char *max, const char *min, guint64 least, guint64 *rate_max,
 		     guint64 *rate_min, GError **error);
@@ -51,9 +54,9 @@ gboolean address_reaches(GInetSocketAddress *from, GInetSocketAddress *to);
 GInetSocketAddress *address_any(GSocketFamily family);
 char *address_host(GInetSocketAddress *addr);
 /* Of --duration, s: a timer of GLib counts ms in 32 bit. */
-static inline gboolean duration_fits(double duration)
+static inline gboolean duration_fits(double duration, GError **error)
 {
-	return duration >= 0 && duration <= 1e6;
+	return in_range("--duration", duration, 0, 1e6, " seconds", error);
 }
 
 FILE *open_log(const char *dir, const char *name, const char *header, GError **error);

@@ -345,7 +345,7 @@ static void run(struct call *c)
 	for (int i = 0; i < CALL_MEDIA; i++)
 		feed_stop(c->feeds[i]);
 	call_finish_media(c);
-	gst_element_set_state(c->pipeline, GST_STATE_NULL);
+	part_stop(c->pipeline);
 	while (n > 0)
 		if (sources[--n] && g_main_context_find_source_by_id(NULL, sources[n]))
 			g_source_remove(sources[n]);
@@ -399,7 +399,7 @@ int cmd_call(int argc, char **argv)
 	g_mutex_init(&c->sound.lock);
 	for (int i = 0; i < CALL_MEDIA; i++)
 		g_mutex_init(&c->capture[i].lock);
-	c->out.interval = 1.0 / 24;
+	c->fps = 30;
 	c->keys = (struct keys){.fd = STDIN_FILENO, .press = act, .data = c};
 	if (!call_parse(c, argc, argv, &error))
 		goto out;

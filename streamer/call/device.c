@@ -2,7 +2,7 @@
 /* What may vanish in the middle of a call; see device.h. */
 #include "streamer/call/device.h"
 
-#define DOWN_TRIES 4
+#include "streamer/media/parts.h"
 
 struct device {
 	struct device_params p;
@@ -215,12 +215,17 @@ static void take_out(struct device *d)
 {
 	GstElement *bin = g_steal_pointer(&d->bin);
 
-	/* A decodebin (1.22) that has failed on its way up fails once more on its way down. */
-	for (int n = 0; n < DOWN_TRIES; n++)
-		if (gst_element_set_state(bin, GST_STATE_NULL) != GST_STATE_CHANGE_FAILURE)
-			break;
+	part_stop(bin);
 	gst_bin_remove(GST_BIN(d->p.pipeline), bin);
 	gst_object_unref(bin);
+}
+
+/* A decodebin that finds sound only where pictures are wanted says that a plug-in is missing. */
+static const char *in_words(const GError *error)
+{
+	return g_error_matches(error, GST_CORE_ERROR, GST_CORE_ERROR_MISSING_PLUGIN)
+		       ? "nothing in it that is wanted here, or its decoder is not installed"
+		       : error->message;
 }
 
 gboolean device_message(struct device *d, GstMessage *msg)
@@ -240,7 +245,7 @@ gboolean device_message(struct device *d, GstMessage *msg)
 	}
 	gst_message_parse_error(msg, &error, NULL);
 	if (g_atomic_int_compare_and_exchange(&d->lost, 0, 1))
-		d->p.tell(d->p.what, d->p.returns, error->message, d->p.data);
+		d->p.tell(d->p.what, d->p.returns, in_words(error), d->p.data);
 	g_error_free(error);
 	if (d->p.returns == DEVICE_RETRIED)
 		retry_in(d, DEVICE_RETRY_MS);
@@ -298,7 +303,7 @@ void device_free(struct device *d)
 	if (!d)
 		return;
 	if (d->bin) {
-		gst_element_set_state(d->bin, GST_STATE_NULL);
+		part_stop(d->bin);
 		gst_object_unref(d->bin);
 	}
 	g_free(d->elements);

@@ -28,12 +28,15 @@ static void ask(GString *caps, int width, int height, const char *rate)
  */
 static char *camera_caps(const struct call *c)
 {
+	char *fps = g_strdup_printf(",framerate=%d/1", c->fps);
+	const char *const rates[] = {fps, ",framerate=30/1", ""};
 	GString *caps = g_string_new(NULL);
 
-	ask(caps, c->width, c->height, ",framerate=30/1");
-	ask(caps, c->width, c->height, "");
-	ask(caps, 640, 480, ",framerate=30/1");
-	ask(caps, 640, 480, "");
+	for (gsize i = 0; i < G_N_ELEMENTS(rates); i++)
+		ask(caps, c->width, c->height, rates[i]);
+	for (gsize i = 0; i < G_N_ELEMENTS(rates); i++)
+		ask(caps, 640, 480, rates[i]);
+	g_free(fps);
 	g_string_append(caps, "image/jpeg,width=1280,height=720; video/x-raw,width=320,height=240; "
 			      "video/x-raw; image/jpeg; video/x-h264");
 	return g_string_free(caps, FALSE);
@@ -185,7 +188,6 @@ static char *camera(struct call *c)
 {
 	char *any, *text;
 
-	c->out.interval = 1.0 / 24;
 	if (g_str_has_suffix(c->source, ".y4m") && !source_is_pipe(c->source) &&
 	    y4m_open(&c->y4m, c->source, NULL))
 		return y4m_camera(c);
@@ -199,9 +201,9 @@ static char *camera(struct call *c)
 		any = file(CALL_CAMERA, "video/x-raw");
 	/* what has another shape gets borders */
 	text = g_strdup_printf("%s ! " SOURCE_UPRIGHT " ! videoscale ! videorate ! "
-			       "video/x-raw,format=I420,width=%d,height=%d,framerate=24/1,"
+			       "video/x-raw,format=I420,width=%d,height=%d,framerate=%d/1,"
 			       "pixel-aspect-ratio=1/1",
-			       any, c->width, c->height);
+			       any, c->width, c->height, c->fps);
 	g_free(any);
 	return text;
 }

@@ -229,7 +229,8 @@ static gboolean build_video_out(struct call *c, GError **error)
 	agreed(c);
 	elements = outgoing_elements(&c->out);
 	out = row(c, outgoing_end(&c->out), "src", error,
-		  "identity name=camera-joint silent=true ! tee name=self ! queue ! %s %s",
+		  "identity name=camera-joint silent=true ! tee name=self ! " OUTGOING_QUEUE
+		  " ! %s %s",
 		  elements,
 		  c->self_view ? "self. ! queue leaky=downstream max-size-buffers=2 ! "
 				 "identity name=self-joint silent=true"

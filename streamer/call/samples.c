@@ -5,6 +5,8 @@
 #include <gio/gio.h>
 #include <gst/app/gstappsink.h>
 
+#include "streamer/media/parts.h"
+
 #define LOOK (100 * GST_MSECOND)
 
 /* NULL: it has ended, or failed, which need not bring an end; then @error has the bus's message. */
@@ -62,7 +64,7 @@ GBytes *samples_load(const char *path, GError **error)
 	g_clear_pointer(&msg, gst_message_unref);
 	gst_object_unref(bus);
 	gst_object_unref(sink);
-	gst_element_set_state(pipeline, GST_STATE_NULL);
+	part_stop(pipeline);
 	gst_object_unref(pipeline);
 	if (why) {
 		g_propagate_prefixed_error(error, why, "%s: ", path);

@@ -72,6 +72,8 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		 "Picture: camera (default), camera:NAME, screen, test, a file, or none", "WHAT"},
 		{"size", 0, 0, G_OPTION_ARG_STRING, &c->size_text,
 		 "Of the picture that is sent, but for a .y4m file's (640x360)", "WIDTHxHEIGHT"},
+		{"fps", 0, 0, G_OPTION_ARG_INT, &c->fps,
+		 "Pictures a second, but of a .y4m file, which has its own (30)", "N"},
 		{"audio", 0, 0, G_OPTION_ARG_FILENAME, &c->audio,
 		 "Sound: mic (default), mic:NAME, test, a file, or none", "WHAT"},
 		{"sink", 0, 0, G_OPTION_ARG_FILENAME, &c->sink,
@@ -174,22 +176,12 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 			    "headers that are authenticated; use --carrier probe");
 		return FALSE;
 	}
-	if (c->out.rate_min > c->out.rate_max || !duration_fits(c->duration)) {
-		g_set_error(error, USAGE_ERROR, 0,
-			    "an option is out of range: --rate-min must not exceed --rate-max, "
-			    "--duration be 0 to 1000000");
+	if (!in_range("--fps", c->fps, 1, SOURCE_FPS_MAX, " pictures a second", error) ||
+	    !in_range("--fec", c->fec, 0, FEC_MOST, " per cent", error) ||
+	    (c->port && !in_range("--port", c->port, PORT_LEAST, PORT_MOST, "", error)) ||
+	    !duration_fits(c->duration, error))
 		return FALSE;
-	}
-	if (c->fec < 0 || c->fec > FEC_MOST) {
-		g_set_error(error, USAGE_ERROR, 0, "--fec %d: must be 0 to %d per cent", c->fec,
-			    FEC_MOST);
-		return FALSE;
-	}
-	if (c->port && (c->port < PORT_LEAST || c->port > PORT_MOST)) {
-		g_set_error(error, USAGE_ERROR, 0, "--port %d: must be %d to %d", c->port,
-			    PORT_LEAST, PORT_MOST);
-		return FALSE;
-	}
+	c->out.interval = 1.0 / c->fps;
 	if (!size_parse(&c->width, &c->height, c->size_text ? c->size_text : "640x360", error) ||
 	    !call_parse_ice(c, error))
 		return FALSE;

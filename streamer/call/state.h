@@ -101,7 +101,7 @@ struct call {
 	struct ice *ice; /* finds the path in their place, which are NULL then; or NULL */
 	gboolean ipv6;	 /* media are */
 
-	int width, height; /* of the picture that is sent */
+	int width, height, fps; /* of the picture that is sent */
 	struct y4m y4m;
 	GBytes *samples;
 	struct feed *feeds[CALL_MEDIA];

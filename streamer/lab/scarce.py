@@ -83,7 +83,7 @@ class Call:
     def check_shown(self, name: str, begin: float, end: float) -> None:
         """All of its pictures are shown between these seconds."""
         shown = [t for t in self.times("v", "video", "play_ns") if begin <= t < end]
-        within(f"pictures a second, {name}", len(shown) / (end - begin), 22, 25)
+        within(f"pictures a second, {name}", len(shown) / (end - begin), 28, 31)
 
 
 def call_of(text: str | None, happens: Sequence[tuple[float, Callable[[], object]]]) -> Call:

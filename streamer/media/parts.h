@@ -15,6 +15,17 @@ static inline GstElement *part_of(GstElement *pipeline, const char *name)
 	return e;
 }
 
+/*
+ * Stops an element, and what is in it. A decodebin (1.22) that has failed on its way up fails once
+ * more on its way down, and so does each bin around it.
+ */
+static inline void part_stop(GstElement *e)
+{
+	for (int n = 0; n < 4; n++)
+		if (gst_element_set_state(e, GST_STATE_NULL) != GST_STATE_CHANGE_FAILURE)
+			break;
+}
+
 /* @fn sees each buffer on a pad that @e always has. */
 static inline void part_probe(GstElement *e, const char *pad_name, GstPadProbeCallback fn,
 			      gpointer data)

@@ -18,7 +18,6 @@
 #define MAGIC "YUV4MPEG2 "
 #define FRAME "FRAME"
 #define FULL_RANGE "XCOLORRANGE=FULL"
-#define FPS_MAX 240 /* as encoders have it; and one picture a second at least */
 
 gboolean source_is_pipe(const char *path)
 {
@@ -109,7 +108,7 @@ gboolean y4m_open(struct y4m *y, const char *path, GError **error)
 	if (y->width < 16 || y->height < 16 || y->width > 4096 || y->height > 4096 ||
 	    y->width % 2 || y->height % 2)
 		return refuse(y, error, path, "no even picture size from 16 to 4096");
-	if (y->fps_n < y->fps_d || y->fps_n > FPS_MAX * (gint64)y->fps_d)
+	if (y->fps_n < y->fps_d || y->fps_n > SOURCE_FPS_MAX * (gint64)y->fps_d)
 		return refuse(y, error, path, "no frame rate from 1 to 240");
 	y->frame_size = (gsize)y->width * y->height * 3 / 2;
 	y->offset = g_array_new(FALSE, FALSE, sizeof(gsize));

@@ -9,6 +9,9 @@
 /* Behind a decoder: telephones write pictures as they lay, and beside them how they were held. */
 #define SOURCE_UPRIGHT "videoconvert ! videoflip video-direction=auto"
 
+/* Pictures a second: as encoders have it; and one at least. */
+#define SOURCE_FPS_MAX 240
+
 struct y4m {
 	int width, height, fps_n, fps_d;
 	gboolean full_range; /* samples are 0 to 255; else 16 to 235 */

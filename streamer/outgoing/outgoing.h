@@ -29,6 +29,12 @@
 #define OWN_SIDE_MAX 4096 /* of its pictures */
 #define OUTGOING_GOP 12	  /* usual; pictures that share a base quantizer */
 #define OUTGOING_QP_MIN 4 /* usual */
+/*
+ * Before outgoing_elements(), behind what gives pictures by the clock: what the encoder is too slow
+ * for is left out, the oldest first, instead of being shown late.
+ */
+#define OUTGOING_QUEUE                                                                             \
+	"queue name=newest leaky=downstream max-size-buffers=2 max-size-bytes=0 max-size-time=0"
 /* Probes: often until the first answer. */
 #define FIRST_PROBES_MS 20
 
@@ -102,7 +108,10 @@ struct outgoing {
 	guint frames, qp, raw;
 	guint64 wire_bytes;
 	gint64 begun, newest; /* first and last picture that came to the encoder, ns; -1: none */
-	double paced;	      /* interval of the pacer, s */
+	gint64 slow_since;    /* us: left_out counts from here */
+	guint left_out;	      /* by OUTGOING_QUEUE; the camera's thread counts */
+	gboolean slow_told;
+	double paced; /* interval of the pacer, s */
 };
 
 /**

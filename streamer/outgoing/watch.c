@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Pictures that go in, and coded ones that come out: counted, logged, paced. */
 #include "streamer/encoder/encoded.h"
+#include "streamer/media/parts.h"
 #include "streamer/outgoing/outgoing.h"
+
+/* So many pictures left out in that time: it is no moment, the machine is too slow. */
+#define SLOW_PICTURES 24
+#define SLOW_S 5
 
 /* The offset between the clocks is taken once, so that capture times keep the exact spacing of
  * the frame clock.
@@ -100,12 +105,33 @@ static void on_group(GstElement *enc, const GstStructure *g, gpointer data)
 	o->group(enc, g, o->data);
 }
 
+/* The camera's thread: a picture has no room before the encoder. Told once, if it goes on. */
+static void on_overrun(GstElement *queue, gpointer data)
+{
+	struct outgoing *o = data;
+	gint64 now = g_get_monotonic_time();
+
+	(void)queue;
+	if (now - o->slow_since > SLOW_S * G_USEC_PER_SEC) {
+		o->slow_since = now;
+		o->left_out = 0;
+	}
+	if (++o->left_out != SLOW_PICTURES || o->slow_told)
+		return;
+	o->slow_told = TRUE;
+	g_printerr("paqm-streamer: this machine is too slow for these pictures: some are left "
+		   "out; ask for fewer (--fps) or smaller ones\n");
+}
+
 void watch_pictures(struct outgoing *o)
 {
+	GstElement *queue = part_of(o->pipeline, "newest");
 	GstElement *first = o->interlace ? gst_bin_get_by_name(GST_BIN(o->pipeline), "split")
 					 : gst_object_ref(o->encoders[0]);
 	GstPad *pad = gst_element_get_static_pad(first, "sink");
 
+	if (queue)
+		g_signal_connect(queue, "overrun", G_CALLBACK(on_overrun), o);
 	/* What enters the encoder, or what splits pictures for several. */
 	gst_object_unref(first);
 	g_signal_connect(pad, "notify::caps", G_CALLBACK(on_caps), o);

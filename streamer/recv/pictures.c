@@ -201,7 +201,9 @@ static void tell_barren(struct receiver *r, guint32 ssrc, guint pt)
 			ssrc, codec->name,
 			r->srtp_key ? "what they carry is another coding, or broken"
 				    : "their sender encrypts, and this end needs its --srtp-key, "
-				      "or they carry another coding");
+				      "or they carry another coding, or the parameter sets (SPS, "
+				      "PPS) are in the sender's SDP only: let it repeat them in "
+				      "the stream");
 }
 
 void recv_watch_pictures(struct receiver *r)

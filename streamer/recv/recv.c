@@ -102,11 +102,8 @@ static gboolean parse(struct receiver *r, int argc, char **argv, GError **error)
 			    "--listen is missing; see paqm-streamer recv --help");
 		return FALSE;
 	}
-	if (!duration_fits(r->duration)) {
-		g_set_error(error, USAGE_ERROR, 0,
-			    "--duration must be from 0 (no end) to 1000000 seconds");
+	if (!duration_fits(r->duration, error))
 		return FALSE;
-	}
 	/* reports are encrypted, too */
 	if (r->srtp_key_file &&
 	    !carry_key_fits(r->seed >= 0 ? "--seed" : NULL, r->reuse_keystream, error))

@@ -22,15 +22,18 @@ static char *source_description(struct sender *s, GError **error)
 		return NULL;
 	}
 	if (!strcmp(s->source, "test"))
-		return g_strdup("videotestsrc is-live=true pattern=ball ! "
-				"video/x-raw,format=I420,width=640,height=360,framerate=24/1");
+		return g_strdup_printf("videotestsrc is-live=true pattern=ball ! "
+				       "video/x-raw,format=I420,width=640,height=360,"
+				       "framerate=%d/1 ! " OUTGOING_QUEUE,
+				       s->fps);
 	uri = source_uri(s->source, &pipe, error);
 	if (!uri)
 		return NULL;
-	text = g_strdup_printf("uridecodebin uri=\"%s\" ! " SOURCE_UPRIGHT
-			       " ! videoscale ! videorate ! "
-			       "video/x-raw,format=I420,framerate=24/1 ! identity sync=true",
-			       uri);
+	text = g_strdup_printf(
+		"uridecodebin name=" SEND_FILE " uri=\"%s\" ! " SOURCE_UPRIGHT
+		" ! videoscale ! videorate ! "
+		"video/x-raw,format=I420,framerate=%d/1 ! identity sync=true ! " OUTGOING_QUEUE,
+		uri, s->fps);
 	g_free(uri);
 	return text;
 }
@@ -166,6 +169,25 @@ static void draw(struct outgoing *o, GRand *rand)
 		o->nonce = g_rand_int(rand);
 }
 
+static gboolean see_link(GstElement *file, GstPad *pad, gpointer linked)
+{
+	(void)file;
+	*(gboolean *)linked |= gst_pad_is_linked(pad);
+	return TRUE;
+}
+
+/* Of a file only sound or text may be decoded, which nothing here waits for. */
+static void on_no_more_pads(GstElement *file, gpointer data)
+{
+	gboolean linked = FALSE;
+
+	(void)data;
+	gst_element_foreach_src_pad(file, see_link, &linked);
+	if (!linked)
+		GST_ELEMENT_ERROR(file, STREAM, DECODE,
+				  ("there is no picture in it that can be decoded"), (NULL));
+}
+
 gboolean send_build(struct sender *s, GRand *rand, GError **error)
 {
 	draw(&s->out, rand);
@@ -175,6 +197,9 @@ gboolean send_build(struct sender *s, GRand *rand, GError **error)
 		use_key(s);
 	if (!outgoing_build(&s->out, s->pipeline, error))
 		return FALSE;
+	if (part_of(s->pipeline, SEND_FILE))
+		g_signal_connect(part_of(s->pipeline, SEND_FILE), "no-more-pads",
+				 G_CALLBACK(on_no_more_pads), NULL);
 	use_sockets(s);
 	use_session(s);
 	watch_reports(s);

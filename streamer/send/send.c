@@ -13,6 +13,7 @@
 #include "streamer/encoder/encoded.h"
 #include "streamer/gst/gstpaqmh264enc.h"
 #include "streamer/gst/gstpaqmpacer.h"
+#include "streamer/media/parts.h"
 #include "streamer/rtp/wire.h"
 #include "streamer/send/state.h"
 
@@ -168,11 +169,16 @@ static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 
 	(void)bus;
 	if (GST_MESSAGE_TYPE(msg) == GST_MESSAGE_ERROR) {
+		GstElement *file = part_of(s->pipeline, SEND_FILE);
 		GError *error = NULL;
 		char *debug = NULL;
 
 		gst_message_parse_error(msg, &error, &debug);
-		g_printerr("paqm-streamer: %s: %s\n", GST_OBJECT_NAME(msg->src), error->message);
+		g_printerr("paqm-streamer: %s: %s\n",
+			   file && gst_object_has_as_ancestor(msg->src, GST_OBJECT(file))
+				   ? s->source
+				   : GST_OBJECT_NAME(msg->src),
+			   error->message);
 		g_debug("%s", debug);
 		g_error_free(error);
 		g_free(debug);
@@ -222,7 +228,7 @@ static void run(struct sender *s)
 
 	feed_stop(s->feed);
 	s->feed = NULL;
-	gst_element_set_state(s->pipeline, GST_STATE_NULL);
+	part_stop(s->pipeline);
 	if (timer)
 		g_source_remove(timer);
 	if (first)
@@ -251,10 +257,10 @@ int cmd_send(int argc, char **argv)
 {
 	struct sender s = {.ssrc = -1,
 			   .seed = -1,
+			   .fps = 24,
 			   .out = {.gop = OUTGOING_GOP,
 				   .qp_min = OUTGOING_QP_MIN,
 				   .first_pts = -1,
-				   .interval = 1.0 / 24,
 				   .begins = on_begin,
 				   .group = on_group,
 				   .data = &s}};

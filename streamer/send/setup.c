@@ -48,6 +48,8 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 		{"loop", 0, 0, G_OPTION_ARG_NONE, &s->loop_source, "Play the file in a loop", NULL},
 		{"start-frame", 0, 0, G_OPTION_ARG_INT, &s->start_frame,
 		 "Start with picture N of the file", "N"},
+		{"fps", 0, 0, G_OPTION_ARG_INT, &s->fps,
+		 "Pictures a second, but of a y4m file, which has its own (24)", "N"},
 		{"rate-max", 0, 0, G_OPTION_ARG_STRING, &s->rate_max_text,
 		 "Highest rate, headers included (3mbit)", "BPS"},
 		{"rate-min", 0, 0, G_OPTION_ARG_STRING, &s->rate_min_text,
@@ -105,20 +107,15 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 	if (!s->dest || !parse_rates(s->rate_max_text, s->rate_min_text, 300000, &s->out.rate_max,
 				     &s->out.rate_min, error))
 		return FALSE;
-	if (s->out.rate_min > s->out.rate_max || s->out.gop < 1 || s->out.gop > 600 ||
-	    s->out.qp_min < 0 || s->out.qp_min > 51 || s->start_frame < 0 ||
-	    !duration_fits(s->duration) || s->ssrc < -1 || s->ssrc > G_MAXUINT32) {
-		g_set_error(error, USAGE_ERROR, 0,
-			    "an option is out of range: --rate-min must not exceed --rate-max, "
-			    "--gop 1 to 600, --qp-min 0 to 51, --ssrc 32 bit, --duration at most "
-			    "1000000, none negative");
+	if (!in_range("--fps", s->fps, 1, SOURCE_FPS_MAX, " pictures a second", error) ||
+	    !in_range("--gop", s->out.gop, 1, 600, " pictures", error) ||
+	    !in_range("--qp-min", s->out.qp_min, 0, 51, "", error) ||
+	    !in_range("--start-frame", s->start_frame, 0, G_MAXINT, "", error) ||
+	    !in_range("--ssrc", (double)s->ssrc, s->ssrc == -1 ? -1 : 0, G_MAXUINT32, "", error) ||
+	    !in_range("--fec", s->fec, 0, FEC_MOST, " per cent", error) ||
+	    !duration_fits(s->duration, error))
 		return FALSE;
-	}
-	if (s->fec < 0 || s->fec > FEC_MOST) {
-		g_set_error(error, USAGE_ERROR, 0, "--fec %d: must be 0 to %d per cent", s->fec,
-			    FEC_MOST);
-		return FALSE;
-	}
+	s->out.interval = 1.0 / s->fps;
 	s->out.repairs.fec = (guint)s->fec;
 	if (s->interlace_text && !(s->out.interlace = interlace_find(s->interlace_text))) {
 		g_set_error(error, USAGE_ERROR, 0,

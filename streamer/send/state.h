@@ -18,12 +18,14 @@
  */
 #define BREAKER_RETRY_S 60
 
+#define SEND_FILE "file" /* of the elements: what decodes --source */
+
 struct sender {
 	/* options */
 	char *to, *source, *rate_max_text, *rate_min_text, *bind, *log_dir, *paqmd, *controller;
 	char *ecn_text, *encoder_text, *interlace_text, *carrier, *srtp_key_file;
 	gboolean loop_source, no_breaker, reuse_keystream;
-	gint start_frame, fec;
+	gint start_frame, fps, fec;
 	gint64 ssrc, seed;
 	gdouble duration;
 

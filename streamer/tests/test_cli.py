@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Exit status of paqm-streamer for wrong options and files: 2, as paqm-streamer(1) says. Prints
-nothing if all is well.
+"""Exit status of paqm-streamer for wrong options and files: 2, as paqm-streamer(1) says, and 1 for
+files without pictures. Prints nothing if all is well.
 """
 
+import random
 import subprocess
 import sys
 import tempfile
+import wave
 from pathlib import Path
 
 SEND = "send --to 127.0.0.1:6000 --paqmd none"
 LEVELS = "trace send --to 127.0.0.1:6000 --paqmd none --levels mm"
 CALL = "call --listen --source test --audio test --sink none --audio-sink none"
 WRONG = (
-    (f"{SEND} --source test --duration 2000000", "--duration at most 1000000"),
+    (f"{SEND} --source test --duration 2000000", "must be 0 to 1000000 seconds"),
+    (f"{SEND} --source test --fps 0", "--fps 0: must be 1 to 240"),
+    (f"{SEND} --source test --ssrc 4294967296", "--ssrc 4294967296: must be 0 to 4294967295"),
     (f"{SEND} --source FILE/clip.y4m", "FILE/clip.y4m"),
     (f"{SEND} --source FILE/clip.mp4", "FILE/clip.mp4"),
     (f"{SEND} --source test --log FILE", "cannot write FILE/frames.csv"),
@@ -21,28 +25,45 @@ WRONG = (
     ("recv --listen 127.0.0.1:6000 --log FILE", "cannot write FILE/rx.csv"),
     ("recv --listen 127.0.0.1:6000 --output FILE/out.y4m", "cannot write FILE/out.y4m"),
     ("trace recv --listen 127.0.0.1:6000 --log FILE", "cannot write FILE/flow000/rx.csv"),
-    ("trace recv --listen 127.0.0.1:6000 --duration 2000000", "--duration 0 to 1000000"),
+    ("trace recv --listen 127.0.0.1:6000 --duration 2000000", "--duration 2000000: must be"),
+    ("trace recv --listen 127.0.0.1:6000 --flows 257", "--flows 257: must be 1 to 256"),
+    ("trace recv --listen 127.0.0.1:65400 --flows 99", "--flows 99: two ports for each"),
     (f"{LEVELS} --log FILE", "cannot write FILE/flow000/tx.csv"),
-    (f"{LEVELS} --duration 2000000", "--duration 0 to 1000000"),
+    (f"{LEVELS} --duration 2000000", "--duration 2000000: must be"),
     (f"{LEVELS} --rate-max 100kbit --rate-min 200kbit", "--rate-min must not exceed"),
     # what is wrong is the log: a lowest rate that nobody gave goes down with the highest
     (f"{LEVELS} --rate-max 100kbit --log FILE", "cannot write FILE/flow000/tx.csv"),
     ("trace send --to 127.0.0.1:6000 --paqmd none --trace FILE", "FILE/ladder.json"),
     (f"{CALL} --secret FILE/secret", "FILE/secret"),
 )
+# What may be taken for sound, text, or for nothing. GStreamer gives up at any moment of its start.
+NO_PICTURES = ("sound.wav", "text.mp4", "noise.mp4")
+
+
+def write_files(home: Path) -> None:
+    (home / "plain").touch()
+    with wave.open(str(home / "sound.wav"), "wb") as file:
+        file.setparams((1, 2, 8000, 0, "NONE", ""))
+        file.writeframes(bytes(16000))
+    (home / "text.mp4").write_text("[00:01.00]la\n" * 100)
+    (home / "noise.mp4").write_bytes(random.Random(2).randbytes(100000))
 
 
 def main() -> int:
     wrong = []
     with tempfile.TemporaryDirectory() as home:
-        file = Path(home) / "plain"
-        file.touch()
-        for words, says in WRONG:
+        write_files(Path(home))
+        cases = [(*case, 2) for case in WRONG]
+        cases += [(f"{SEND} --source HOME/{name}", f"{name}: ", 1) for name in NO_PICTURES * 4]
+        for words, says, status in cases:
+            words, says = (
+                text.replace("FILE", "HOME/plain").replace("HOME", home) for text in (words, says)
+            )
             done = subprocess.run(
-                [sys.argv[1], *words.replace("FILE", str(file)).split()],
+                [sys.argv[1], *words.split()],
                 stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
             )  # fmt: skip
-            if done.returncode != 2 or says.replace("FILE", str(file)) not in done.stderr:
+            if (done.returncode != status or says not in done.stderr or "CRITICAL" in done.stderr):
                 wrong.append(f"{words}: status {done.returncode}, {done.stderr}")
     print("".join(wrong), end="")
     return len(wrong) > 0

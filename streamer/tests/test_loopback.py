@@ -488,7 +488,7 @@ def full_range(program: str, tmp: Path) -> None:
 
 
 def upright(program: str, tmp: Path) -> None:
-    """A film that was taken with the telephone held upright is seen so."""
+    """A film that was taken with the telephone held upright is seen so, and as fast as asked."""
     film, to = tmp / "upright.mp4", f"127.0.0.1:{free_port()}"
     subprocess.run(
         ["gst-launch-1.0", "-q", "videotestsrc", "num-buffers=48", "!",
@@ -500,7 +500,10 @@ def upright(program: str, tmp: Path) -> None:
     at = data.index(lying, data.index(b"tkhd"))
     film.write_bytes(data[:at] + held + data[at + len(held) :])
     receiver = receive(program, to, tmp / "ur")
-    finish(receiver, send(program, to, tmp / "us", film, "--controller", "fixed"))
+    finish(receiver, send(program, to, tmp / "us", film, "--controller", "fixed", "--fps", 16))
+    times = [int(row["rtp_ts"]) for row in rows(tmp / "us" / "frames.csv")]
+    steps = {(b - a) % (1 << 32) for a, b in zip(times, times[1:], strict=False)}
+    check(bool(steps) and not any(step % (90000 // 16) for step in steps), f"pace: {steps}")
     sizes = {(row["width"], row["height"]) for row in rows(tmp / "ur" / "decoded.csv")}
     check(sizes == {("192", "320")}, f"upright: {sizes}")
 

@@ -133,6 +133,19 @@ gboolean trace_send_as(int fd, int dscp, enum ecn ecn, GError **error)
 }
 
 /* UDP, non-blocking; bound to @addr and @port, or connected to them. -1 on failure. */
+gboolean trace_ports_fit(GInetSocketAddress *first, gint flows, GError **error)
+{
+	int port = g_inet_socket_address_get_port(first);
+
+	if (!in_range("--flows", flows, 1, TRACE_FLOWS_MAX, "", error))
+		return FALSE;
+	if (port + 2 * flows > 65535)
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--flows %d: two ports for each, from %d on, are more than there are",
+			    flows, port);
+	return port + 2 * flows <= 65535;
+}
+
 int trace_socket(GInetSocketAddress *addr, guint16 port, gboolean connected, GError **error)
 {
 	GInetAddress *host = g_inet_socket_address_get_address(addr);

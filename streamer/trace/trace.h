@@ -43,6 +43,8 @@ guint64 trace_ntp(gint64 realtime_ns);
 void trace_close(int *fd);
 /* DSCP and ECN field of all that a socket sends from now on. */
 gboolean trace_send_as(int fd, int dscp, enum ecn ecn, GError **error);
+/* Of --flows: two ports for each, from that of @first on. */
+gboolean trace_ports_fit(GInetSocketAddress *first, gint flows, GError **error);
 int trace_socket(GInetSocketAddress *addr, guint16 port, gboolean connected, GError **error);
 
 #endif /* PAQM_TRACE_H */

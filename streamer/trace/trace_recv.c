@@ -451,16 +451,8 @@ static gboolean parse(struct trace_receiver *r, int argc, char **argv, GError **
 			    r->feedback_text);
 		return FALSE;
 	}
-	if (r->streams < 1 || r->streams > TRACE_FLOWS_MAX || !duration_fits(r->duration) ||
-	    r->dscp < 0 || r->dscp > 63 ||
-	    g_inet_socket_address_get_port(r->local) + 2 * r->streams > 65535) {
-		g_set_error(error, USAGE_ERROR, 0,
-			    "an option is out of range: --flows 1 to %d and ports up to 65535, "
-			    "--duration 0 to 1000000, --dscp 0 to 63",
-			    TRACE_FLOWS_MAX);
-		return FALSE;
-	}
-	return TRUE;
+	return trace_ports_fit(r->local, r->streams, error) && duration_fits(r->duration, error) &&
+	       in_range("--dscp", r->dscp, 0, 63, "", error);
 }
 
 static gboolean open_stream(struct trace_receiver *r, guint index, GError **error)

@@ -156,19 +156,13 @@ static gboolean parse(struct trace_sender *s, int argc, char **argv, GError **er
 	}
 	if (!parse_ecn(s->ecn_text, s->kind, &s->ecn, error))
 		return FALSE;
-	if (s->rate_min > s->rate_max || s->flows < 1 || s->flows > TRACE_FLOWS_MAX ||
-	    s->spread < 0 || s->spread > 3600 || !duration_fits(s->duration) || s->beta < 0.5 ||
-	    s->beta > 100 || s->dscp < 0 || s->dscp > 63 ||
-	    (s->app && (s->packet < 100 || s->packet > WIRE_LONGEST)) ||
-	    g_inet_socket_address_get_port(s->dest) + 2 * s->flows > 65535) {
-		g_set_error(
-			error, USAGE_ERROR, 0,
-			"an option is out of range: --rate-min must not exceed --rate-max, "
-			"--flows 1 to %d and ports up to 65535, --spread 0 to 3600, --beta 0.5 to "
-			"100, --dscp 0 to 63, --packet 100 to %d, --duration 0 to 1000000",
-			TRACE_FLOWS_MAX, WIRE_LONGEST);
+	if (!trace_ports_fit(s->dest, s->flows, error) ||
+	    !in_range("--spread", s->spread, 0, 3600, " seconds", error) ||
+	    !duration_fits(s->duration, error) ||
+	    !in_range("--beta", s->beta, 0.5, 100, "", error) ||
+	    !in_range("--dscp", s->dscp, 0, 63, "", error) ||
+	    (s->app && !in_range("--packet", s->packet, 100, WIRE_LONGEST, " bytes", error)))
 		return FALSE;
-	}
 	return s->app || ladder_open(&s->ladder, s->ladder_dir, error);
 }
 
