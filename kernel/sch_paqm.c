@@ -55,6 +55,16 @@
 #define CREATE_TRACE_POINTS
 #include "paqm_trace.h"
 
+/*
+ * Does nothing ever make packets wait? There is no shaper, here or above, and the device takes
+ * all: it is another's, or has queues of its own that do not stop this one (mac80211).
+ */
+static bool paqm_never_waits(const struct Qdisc *sch, const struct paqm_config *cfg)
+{
+	return (!cfg->bandwidth || cfg->bandwidth == PAQM_BANDWIDTH_AUTO) &&
+	       sch->parent == TC_H_ROOT && qdisc_dev(sch)->priv_flags & IFF_NO_QUEUE;
+}
+
 static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
@@ -123,6 +133,9 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 		paqm_trim(sch);
 	if (fb && table.flow) /* notices that wait point into the old one */
 		paqm_fb_flush(fb);
+	if (paqm_never_waits(sch, &cfg))
+		NL_SET_ERR_MSG(extack,
+			       "paqm: this device (Wi-Fi, veth, bridge, tunnel, ...) never lets packets wait here; give a bandwidth, less than what it can send");
 	err = 0;
 out:
 	paqm_flows_free(&table);
