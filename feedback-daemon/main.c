@@ -47,7 +47,7 @@ static const char usage[] =
 	"                         besides root and the user who started paqmd\n"
 	"      --use WHAT         follow a message's absolute rate (erf, default) or its\n"
 	"                         relative value (ecf); thesis-erf or thesis-ecf: the same as\n"
-	"                         published, without what protects from their weaknesses\n"
+	"                         published, without protection from their weaknesses\n"
 	"      --legacy           also accept ICMP Source Quench without a PAQM object:\n"
 	"                         anyone who guesses a flow's ports can forge it\n"
 	"      --keys FILE        router keys; messages from these routers need a valid tag\n"

@@ -177,8 +177,8 @@ GInetSocketAddress *parse_address(const char *text, guint16 default_port, GError
 	g_object_unref(where);
 	if (!found)
 		g_set_error(error, USAGE_ERROR, 0,
-			    "nobody knows where '%s' is (%s): look at the name, or give an address",
-			    text, why ? why->message : "it has no address");
+			    "cannot resolve '%s' (%s): check the name, or give an address", text,
+			    why ? why->message : "it has no address");
 	g_clear_error(&why);
 	return found ? G_INET_SOCKET_ADDRESS(found) : NULL;
 }

@@ -104,7 +104,7 @@ static int do_add(struct host *h, const struct native_request *r)
 	char text[160];
 
 	if (slot_of(h, r->flow) >= 0)
-		return say_refused(r->flow, "flow", "flow: there is one of this number");
+		return say_refused(r->flow, "flow", "flow: this number is in use");
 	if (slot < 0) {
 		snprintf(text, sizeof(text), "a browser may follow %d flows at a time", FLOWS);
 		return say_refused(r->flow, "full", text);
@@ -141,7 +141,7 @@ static int do_message(struct host *h, const char *text, size_t len)
 		return do_add(h, &r);
 	slot = slot_of(h, r.flow);
 	if (slot < 0)
-		return say_refused(r.flow, "flow", "flow: there is none of this number");
+		return say_refused(r.flow, "flow", "flow: no flow has this number");
 	if (r.op == NATIVE_SENT) {
 		/* for paqmctl; lost if paqmd is slow */
 		paqm_client_status(h->client, h->flow[slot].flow, r.bps, 0, 0);
@@ -169,7 +169,8 @@ static int hear(struct host *h)
 	while (h->have - at >= sizeof(len)) {
 		memcpy(&len, h->in + at, sizeof(len));
 		if (len > NATIVE_MESSAGE_MAX) {
-			say_refused(0, "length", "a message may have 1 MiB: the connection ends");
+			say_refused(0, "length",
+				    "a message may have at most 1 MiB: the connection ends");
 			return -1;
 		}
 		if (h->have - at - sizeof(len) < len)

@@ -347,7 +347,7 @@ static void set_iface(struct capture *c, unsigned int i, unsigned int index)
 	f->up = index || all;
 	f->index = index;
 	if (!f->up && !f->absent)
-		log_warning("%s: no such interface; it is captured once there is one; see 'ip "
+		log_warning("%s: no such interface; it is captured once it exists; see 'ip "
 			    "link' for the names",
 			    f->name);
 	f->absent = !f->up;

@@ -141,7 +141,7 @@ static void tell_refused(int err, char error[PCAP_ERRBUF_SIZE])
 		snprintf(error, PCAP_ERRBUF_SIZE,
 			 "packet sockets are refused though CAP_NET_RAW is there: by SELinux, "
 			 "AppArmor or a seccomp profile (see the kernel's log), or because the "
-			 "network is not that of the user namespace");
+			 "network namespace does not belong to the user namespace");
 	else
 		snprintf(error, PCAP_ERRBUF_SIZE,
 			 "CAP_NET_RAW is missing: run as root or give it to paqmd");

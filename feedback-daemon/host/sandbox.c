@@ -249,8 +249,8 @@ int sandbox_filter(enum sandbox_shape shape, int to)
 	seccomp_release(ctx);
 	if (!err)
 		return 0;
-	log_line("cannot restrict system calls: %s; a kernel with CONFIG_SECCOMP_FILTER can, "
-		 "'sandbox no' does without",
+	log_line("cannot restrict system calls: %s; use a kernel with CONFIG_SECCOMP_FILTER, or "
+		 "'sandbox no'",
 		 strerror(-err));
 	return -1;
 }

@@ -42,7 +42,7 @@ static const char usage[] =
 	"  -p, --period MS   between two messages, as the queues' period is (default: 5)\n"
 	"      --user USER   user to run as when started as root (default: " SANDBOX_USER ")\n"
 	"      --sandbox=no  do not restrict rlqosd's system calls\n"
-	"  -v, --verbose     log queues that come and go\n"
+	"  -v, --verbose     log when queues come and go\n"
 	"  -h, --help        print this help and exit\n"
 	"  -V, --version     print the version and exit\n"
 	"\n"
@@ -102,11 +102,11 @@ static bool is_ours(struct device *d)
 		return true;
 	}
 	if (index) {
-		log_line("%s: is another device now: ending, to be started anew", d->name);
+		log_line("%s: is another device now: ending, to be restarted", d->name);
 		return false;
 	}
 	if (!d->away && errno == ENODEV) {
-		log_warning("%s: there is no such device any more; waiting for it", d->name);
+		log_warning("%s: the device has gone; waiting for it", d->name);
 		d->away = true;
 	}
 	return true;
@@ -129,7 +129,7 @@ static void ask(struct device *d, uint64_t now_ns)
 	if (d->handle && qdisc_ask(kernel, d->ifindex, d->handle, &d->load))
 		d->handle = 0; /* perhaps another one stands there now */
 	if (log_verbose && !before != !d->handle)
-		log_info("%s: %s", d->name, d->handle ? "has a queue" : "has no queue any more");
+		log_info("%s: %s", d->name, d->handle ? "has a queue" : "no longer has a queue");
 }
 
 /* Tell the neighbours at a device of the queues at all others. */
@@ -302,7 +302,7 @@ static bool options(int argc, char **argv)
 		}
 	}
 	if (optind == argc || argc - optind > DEVICES_MAX) {
-		log_line("name 1 to %d devices; 'rlqosd --help' tells more", DEVICES_MAX);
+		log_line("name 1 to %d devices; see 'rlqosd --help'", DEVICES_MAX);
 		return false;
 	}
 	for (; optind < argc; optind++)

@@ -405,7 +405,7 @@ static void reason_none(struct reason *r, const struct engine *e, const struct r
 		    "253 (carrier quench, type 4, crosses NAT)%s",
 		    f->packets,
 		    e->refused[REFUSE_FLOW_UNKNOWN]
-			    ? "; messages about unknown flows did come: addresses translated?"
+			    ? "; messages about unknown flows did come: are addresses translated?"
 			    : "");
 }
 
@@ -508,7 +508,7 @@ json_t *request_answer(const struct engine *e, const struct request_env *env, co
 			       "reload",
 			       "");
 	if (from < 0 || from > ENGINE_FLOWS)
-		return failure("from: must be what an answer has as next", "");
+		return failure("from: must be the value of next in an answer", "");
 	*act = c->act;
 	o = json_pack("{s:b}", "ok", 1);
 	if (c->flows)

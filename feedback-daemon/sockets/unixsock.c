@@ -235,7 +235,8 @@ int unixsock_accept(struct daemon *d, int fd, struct unixsock_peer *who)
 	if (getsockopt(c, SOL_SOCKET, SO_PEERCRED, &peer, &len) || !peer_allowed(d, c, &peer)) {
 		d->peers_refused++;
 		log_limited(LOG_CLASS_CLIENT,
-			    "refused a client of uid %u: not root, not who started paqmd%s",
+			    "refused a client of uid %u: not root, not the user who started "
+			    "paqmd%s",
 			    (unsigned int)peer.uid, d->has_group ? ", not in the group" : "");
 		close(c);
 		return -1;
@@ -258,7 +259,8 @@ bool unixsock_room(const struct unixsock_peer *peer, uint32_t own, uint32_t used
 		return true;
 	full->user++;
 	log_limited(LOG_CLASS_CLIENT,
-		    "client pid %d refused: uid %u has %u clients already, and leaves %u to others",
+		    "client pid %d refused: uid %u has %u clients already, and %u are left for "
+		    "others",
 		    (int)peer->pid, (unsigned int)peer->uid, own, all - used);
 	return false;
 }

@@ -136,7 +136,7 @@ def check_shares(t: Trial) -> None:
     assert stats["clients"] == 56 and stats["clients_refused"] == {"user_full": 9, "all_full": 0}
     assert [(u["uid"], u["clients"]) for u in stats["users"]] == [
         (1001, 32), (1002, 16), (1003, 8)]
-    assert "uid 1001 has 32 clients already, and leaves 32 to others" in t.log.read_text()
+    assert "uid 1001 has 32 clients already, and 32 are left for others" in t.log.read_text()
     # root has the rest
     rest = stay(crowd(t, 9), 8)
     assert t.stats()["clients_refused"] == {"user_full": 9, "all_full": 1}

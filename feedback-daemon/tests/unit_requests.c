@@ -154,7 +154,7 @@ TEST(test_why)
 	CHECK_WHY("no_message", "1 packets have left");
 	t_media(other, T_SPORT + 4, 1, 1);
 	CHECK_EQ(deliver(p, t_message(p, other, &m), S, NULL), REFUSE_FLOW_UNKNOWN);
-	CHECK_WHY("no_message", "addresses translated?");
+	CHECK_WHY("no_message", "are addresses translated?");
 	t_media(other, T_SPORT, 1, 9);
 	CHECK_EQ(deliver(p, t_message(p, other, &m), S, NULL), REFUSE_QUOTE_UNKNOWN);
 	CHECK_WHY("unproven", "quote_unknown");

@@ -260,12 +260,12 @@ def comes_back(build: Path) -> None:
         try:
             time.sleep(2)  # of the guest: it has looked
             run("ip", "link", "del", "gone0")
-            check("a device goes: it is told", told("gone0: there is no such device any more"))
+            check("a device goes: it is told", told("gone0: the device has gone"))
             time.sleep(2)
             check("and the daemon goes on", daemon.poll() is None, daemon.returncode)
             run("ip", "link", "add", "gone0", "type", "veth")
             check("it comes back: that is told", told("gone0: is another device now"))
-            check("and the daemon ends", told("to be started anew") and daemon.wait(10) == 1)
+            check("and the daemon ends", told("to be restarted") and daemon.wait(10) == 1)
         finally:
             daemon.kill()
         counted = (daemon.stdout.read() if daemon.stdout else "") or '{"devices": []}'

@@ -183,7 +183,7 @@ void call_on_line(const char *line, gsize len, const char *why, gpointer data)
 	if (!line && can_do_without(c)) {
 		g_printerr(
 			"paqm-streamer: the rendezvous is lost (%s); the call goes on, but neither "
-			"end hears that the other is muted or has hung up\n",
+			"end learns that the other is muted or has hung up\n",
 			why);
 		call_record_event(&c->rec, "link", "lost");
 		return;

@@ -156,9 +156,9 @@ char *choose_elements(enum choose_kind kind, const char *name, GError **error)
 		gst_object_unref(element);
 	} else {
 		all = list(devices, "  ");
-		g_set_error(error, USAGE_ERROR, 0, "%s:%s: there is no one %s of that name%s%s",
+		g_set_error(error, USAGE_ERROR, 0, "%s:%s: no single %s has that name%s%s",
 			    kinds[kind].word, name, kinds[kind].what,
-			    devices ? "; there are:" : ", and none at all", all);
+			    devices ? "; there are:" : "; there is none at all", all);
 		g_free(all);
 	}
 	g_list_free_full(devices, gst_object_unref);

@@ -224,7 +224,7 @@ static void take_out(struct device *d)
 static const char *in_words(const GError *error)
 {
 	return g_error_matches(error, GST_CORE_ERROR, GST_CORE_ERROR_MISSING_PLUGIN)
-		       ? "nothing in it that is wanted here, or its decoder is not installed"
+		       ? "nothing in it can be used here, or its decoder is not installed"
 		       : error->message;
 }
 

@@ -45,13 +45,11 @@ static gboolean on_soon(gpointer data)
 
 	d->told = TRUE;
 	if (!d->resolved)
-		g_printerr("paqm-streamer: nobody has told yet where '%s' is (%s); it is tried "
-			   "again %s\n",
-			   host, d->last ? d->last->message : "no server of names answers",
-			   how_long);
+		g_printerr("paqm-streamer: cannot resolve '%s' yet (%s); trying again %s\n", host,
+			   d->last ? d->last->message : "no name server answers", how_long);
 	else
-		g_printerr("paqm-streamer: %s port %u cannot be reached yet (%s); it is tried "
-			   "again %s\n",
+		g_printerr("paqm-streamer: %s port %u cannot be reached yet (%s); trying again "
+			   "%s\n",
 			   host, g_network_address_get_port(d->where),
 			   d->last ? d->last->message : "no answer", how_long);
 	g_free(how_long);
@@ -111,7 +109,7 @@ static void give_up(struct dial *d, GError **error)
 	}
 	if (!d->why && !d->resolved)
 		g_set_error(&d->why, G_RESOLVER_ERROR, G_RESOLVER_ERROR_TEMPORARY_FAILURE,
-			    "no server of names answers");
+			    "no name server answers");
 	else if (!d->why)
 		g_set_error(&d->why, G_IO_ERROR, G_IO_ERROR_TIMED_OUT, "no answer for %d s",
 			    DIAL_S);

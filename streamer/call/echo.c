@@ -45,7 +45,7 @@ gboolean echo_possible(gboolean must, GError **error)
 	if (must)
 		g_set_error(error, USAGE_ERROR, 0, "--echo-cancel on: %s", missing);
 	else
-		g_printerr("paqm-streamer: the peer will hear itself, %s\n", missing);
+		g_printerr("paqm-streamer: the peer will hear itself: %s\n", missing);
 	return FALSE;
 }
 

@@ -180,7 +180,7 @@ void call_watch_pipes(struct call *c)
 
 		if (fd && device_waits(c->devices[i]) &&
 		    !source_is_that_pipe(path_of(c, i), GPOINTER_TO_INT(fd)))
-			device_lose(c->devices[i], "the pipe is another one now, or none");
+			device_lose(c->devices[i], "the pipe has been replaced or removed");
 	}
 }
 

@@ -20,10 +20,10 @@ void call_on_device(const char *what, enum device_return returns, const char *wh
 	struct call *c = data;
 
 	if (!why) {
-		g_printerr("paqm-streamer: %s: is there again\n", what);
+		g_printerr("paqm-streamer: %s: is back\n", what);
 	} else {
 		if (returns == DEVICE_RETRIED)
-			hint = " until it is there again";
+			hint = " until it is back";
 		else if (returns == DEVICE_ASKED && isatty(STDIN_FILENO))
 			hint = "; key w opens it again";
 		g_printerr("paqm-streamer: %s: %s; the call goes on without it%s\n", what, why,

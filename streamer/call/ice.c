@@ -310,8 +310,7 @@ struct ice *ice_new(const struct ice_params *p, struct offer *mine, GError **err
 	}
 	g_set_error(error, G_IO_ERROR, G_IO_ERROR_FAILED,
 		    "ICE finds no address of this host to receive at, UDP ports %u and %u: is a "
-		    "network up, and does no other program use these ports? Give another --port, "
-		    "or --ice off",
+		    "network up, and are these ports free? Give another --port, or --ice off",
 		    p->port[CALL_VIDEO], p->port[CALL_AUDIO]);
 	ice_free(ice);
 	return NULL;
@@ -356,7 +355,7 @@ gboolean ice_connect(struct ice *ice, const struct offer *theirs, ice_found_fn f
 		return TRUE;
 	g_set_error(error, G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE,
 		    "ICE has found no path for media to the peer in %d s: give both ends --stun, "
-		    "and one of them --turn if a network in between lets no other through",
+		    "and one of them --turn if a network in between blocks every other path",
 		    ICE_CONNECT_MS / 1000);
 	return FALSE;
 }

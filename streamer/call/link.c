@@ -58,11 +58,10 @@ GBytes *link_secret(const char *path, gsize least, GError **error)
 	while (len && (text[len - 1] == '\n' || text[len - 1] == '\r'))
 		len--;
 	if (stat(path, &st) == 0 && st.st_mode & 077)
-		g_set_error(
-			error, USAGE_ERROR, 0,
-			"%s may be read by others: chmod 600 it, and give it to others over a safe "
-			"channel only",
-			path);
+		g_set_error(error, USAGE_ERROR, 0,
+			    "%s may be read by others: chmod 600 it, and share it only over a safe "
+			    "channel",
+			    path);
 	else if (!len)
 		g_set_error(error, USAGE_ERROR, 0, "%s is empty: write the secret into it", path);
 	else if (len < least)
@@ -209,8 +208,8 @@ static gboolean listen_on(GSocketListener *listener, GNetworkAddress *where, gui
 		    where ? g_network_address_get_hostname(where) : "this host,", port,
 		    why ? why->message : "it has no address",
 		    g_error_matches(why, G_IO_ERROR, G_IO_ERROR_ADDRESS_IN_USE)
-			    ? "another program does so: end it, or give --listen ADDR:PORT with "
-			      "another port, to both ends"
+			    ? "another program does: end it, or use another port at both ends "
+			      "(--listen ADDR:PORT)"
 			    : "give --listen an address of this host, or none");
 	g_clear_error(&why);
 	return FALSE;
@@ -267,7 +266,7 @@ static const char *what_to_do(const GError *why, gboolean connected)
 	if (connected)
 		return "";
 	if (why && why->domain == G_RESOLVER_ERROR)
-		return "; look at the name and at this host's resolver, or give an address";
+		return "; check the name and this host's resolver, or give an address";
 	return "; is paqm-streamer call --listen running there, and the port open?";
 }
 
@@ -310,7 +309,7 @@ static gboolean come_again(const GError *why, gboolean joined, gboolean first, g
 		*give_up = now + DIAL_S * G_USEC_PER_SEC;
 	if (*give_up && now > *give_up)
 		return FALSE;
-	g_printerr("paqm-streamer: %s%s; it is tried again\n",
+	g_printerr("paqm-streamer: %s%s; trying again\n",
 		   joined ? "an end at the rendezvous was refused: " : "",
 		   why ? why->message : "it has gone again");
 	g_usleep(RETRY_MS * 1000);
@@ -356,7 +355,7 @@ struct call_link *link_meet(GNetworkAddress *where, GBytes *secret, gboolean *fi
 			    g_network_address_get_port(where),
 			    why ? why->message : "the peer has gone again",
 			    why && why->domain == G_RESOLVER_ERROR
-				    ? "; look at the name and at this host's resolver, or give an "
+				    ? "; check the name and this host's resolver, or give an "
 				      "address"
 			    : g_error_matches(why, G_IO_ERROR, G_IO_ERROR_CONNECTION_REFUSED)
 				    ? "; is paqm-meet running there, and the port open?"

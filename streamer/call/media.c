@@ -37,7 +37,7 @@ static void on_pad_added(GstElement *bin, GstPad *pad, gpointer data)
 		return;
 	sink = gst_element_get_static_pad(c->in[session].inlet, "sink");
 	if (!gst_pad_is_linked(sink) && gst_pad_link(pad, sink) != GST_PAD_LINK_OK)
-		g_printerr("paqm-streamer: the peer's %s is not what was agreed\n",
+		g_printerr("paqm-streamer: the peer's %s does not match what was agreed\n",
 			   call_media_names[session]);
 	gst_object_unref(sink);
 }
@@ -199,8 +199,8 @@ static void agreed(struct call *c)
 			address_to_port(link_peer(c->link), c->theirs.stream[CALL_VIDEO].port));
 	o->qp_min = OUTGOING_QP_MIN;
 	if (o->carrier == CARRIER_PROBE && !c->theirs.returns) {
-		g_printerr("paqm-streamer: the peer's version returns no rates; --carrier probe is "
-			   "of no use\n");
+		g_printerr("paqm-streamer: the peer's version returns no rates; --carrier probe "
+			   "has no effect\n");
 		o->carrier = CARRIER_ICMP;
 	}
 	o->repairs.fec = (guint)c->fec;

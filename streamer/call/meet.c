@@ -42,7 +42,7 @@ void meet_name(GBytes *secret, const uint8_t word[MEET_WORD], uint8_t name[MEET_
 static gboolean is_not_meet(GError **error)
 {
 	g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA,
-		    "what answers there is no rendezvous for calls (paqm-meet)");
+		    "the server there is not a rendezvous for calls (paqm-meet)");
 	return FALSE;
 }
 

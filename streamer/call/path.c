@@ -42,12 +42,12 @@ gboolean call_parse_ice(struct call *c, GError **error)
 	}
 	if (off && (c->stun_text || c->turn_text)) {
 		g_set_error(error, USAGE_ERROR, 0,
-			    "--stun and --turn are for ICE: leave them or --ice off out");
+			    "--stun and --turn need ICE: omit them, or omit --ice off");
 		return FALSE;
 	}
 	if (off && c->meet_text) {
 		g_set_error(error, USAGE_ERROR, 0,
-			    "--meet needs ICE, which finds the path of media: leave --ice off out");
+			    "--meet needs ICE to find the path of media: omit --ice off");
 		return FALSE;
 	}
 	if (c->meet_text && !c->stun_text && !c->turn_text)
@@ -55,7 +55,7 @@ gboolean call_parse_ice(struct call *c, GError **error)
 			"paqm-streamer: --meet without --stun or --turn: unless both ends are in "
 			"one network, media will probably find no path\n");
 	if (c->turn_secret_path && !c->turn_text) {
-		g_set_error(error, USAGE_ERROR, 0, "--turn-secret is of no use without --turn");
+		g_set_error(error, USAGE_ERROR, 0, "--turn-secret has no effect without --turn");
 		return FALSE;
 	}
 	c->wants_ice = !strcmp(ice, "on") || c->stun_text || c->turn_text || c->meet_text;
@@ -139,7 +139,7 @@ gboolean call_use_ice(struct call *c, GError **error)
 		g_set_error(
 			error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
 			"the peer has no ICE, or no address for it, and at a rendezvous nothing "
-			"else tells where media go");
+			"else tells where to send media");
 		return FALSE;
 	}
 	if (!c->ice || !offer_ice(&c->mine, &c->theirs)) {
@@ -156,8 +156,8 @@ gboolean call_use_ice(struct call *c, GError **error)
 			g_clear_error(error);
 			g_set_error(error, G_IO_ERROR, G_IO_ERROR_CONNECTION_CLOSED,
 				    "ICE has found no path for media to the peer yet, and %s: does "
-				    "it say why? If a network in between lets media through by no "
-				    "other path, one end needs --turn",
+				    "it say why? If a network in between blocks every other path, "
+				    "one end needs --turn",
 				    c->why);
 		}
 		return FALSE;

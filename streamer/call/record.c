@@ -36,8 +36,8 @@ gboolean call_record_open(struct call_record *r, const char *dir, GError **error
 	if (g_file_test(dir, G_FILE_TEST_EXISTS) && g_rmdir(dir) < 0) {
 		g_set_error(
 			error, USAGE_ERROR, 0,
-			"%s is there already and not an empty directory: each recording needs one "
-			"of its own",
+			"%s exists and is not an empty directory: each recording needs one of its "
+			"own",
 			dir);
 		return FALSE;
 	}

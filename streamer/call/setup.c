@@ -63,17 +63,17 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		{"listen", 0, 0, G_OPTION_ARG_NONE, &c->listen,
 		 "Wait for a call, on the address given or on all", NULL},
 		{"meet", 0, 0, G_OPTION_ARG_STRING, &c->meet_text,
-		 "Meet the other end, which says the same, at this rendezvous: neither has to be "
-		 "reachable",
+		 "Meet the other end, which gives this option too, at this rendezvous: neither "
+		 "need be reachable",
 		 "HOST[:PORT]"},
 		{"secret", 0, 0, G_OPTION_ARG_FILENAME, &c->secret_path,
 		 "File with the secret of both ends: 16 bytes or more", "FILE"},
 		{"source", 0, 0, G_OPTION_ARG_FILENAME, &c->source,
 		 "Picture: camera (default), camera:NAME, screen, test, a file, or none", "WHAT"},
 		{"size", 0, 0, G_OPTION_ARG_STRING, &c->size_text,
-		 "Of the picture that is sent, but for a .y4m file's (640x360)", "WIDTHxHEIGHT"},
+		 "Size of the picture sent, except from a .y4m file (640x360)", "WIDTHxHEIGHT"},
 		{"fps", 0, 0, G_OPTION_ARG_INT, &c->fps,
-		 "Pictures a second, but of a .y4m file, which has its own (30)", "N"},
+		 "Pictures a second, except from a .y4m file, which has its own (30)", "N"},
 		{"audio", 0, 0, G_OPTION_ARG_FILENAME, &c->audio,
 		 "Sound: mic (default), mic:NAME, test, a file, or none", "WHAT"},
 		{"sink", 0, 0, G_OPTION_ARG_FILENAME, &c->sink,
@@ -91,7 +91,7 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		{"camera-off", 0, 0, G_OPTION_ARG_NONE, &c->dark,
 		 "Start with the camera off; key c or SIGUSR2 toggles", NULL},
 		{"name", 0, 0, G_OPTION_ARG_FILENAME, /* any bytes */ &c->name,
-		 "What the peer sees (host name)", "TEXT"},
+		 "Name that the peer sees (host name)", "TEXT"},
 		{"rate-max", 0, 0, G_OPTION_ARG_STRING, &c->rate_max_text,
 		 "Highest rate of a picture, either way, headers included (3mbit)", "BPS"},
 		{"rate-min", 0, 0, G_OPTION_ARG_STRING, &c->rate_min_text,
@@ -109,13 +109,13 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		 "Send the picture as ECN-capable and lower its rate when packets are marked (off)",
 		 "off|ect0|ect1"},
 		{"port", 0, 0, G_OPTION_ARG_INT, &c->port,
-		 "UDP port of the picture, two above that of the sound (free ones)", "PORT"},
+		 "UDP port of the picture; the sound's is two above (free ones)", "PORT"},
 		{"ice", 0, 0, G_OPTION_ARG_STRING, &c->ice_text,
-		 "Find the path of media by ICE, if the peer does, too (auto: with --stun, "
+		 "Find the path of media by ICE if the peer does, too (auto: with --stun, "
 		 "--turn or --meet)",
 		 "on|off|auto"},
 		{"stun", 0, 0, G_OPTION_ARG_STRING, &c->stun_text,
-		 "Server that tells how this host is seen from outside", "HOST[:PORT]"},
+		 "Server that tells this host its address as seen from outside", "HOST[:PORT]"},
 		{"turn", 0, 0, G_OPTION_ARG_STRING, &c->turn_text,
 		 "Relay for media that find no other path", "USER@HOST[:PORT]"},
 		{"turn-secret", 0, 0, G_OPTION_ARG_FILENAME, &c->turn_secret_path,
@@ -123,7 +123,7 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		{"dscp", 0, 0, G_OPTION_ARG_NONE, &c->dscp, "Mark packets: sound EF, picture AF42",
 		 NULL},
 		{"rtx", 0, 0, G_OPTION_ARG_NONE, &c->out.repairs.rtx,
-		 "Retransmit lost packets of the picture and request them, if the peer does, too",
+		 "Retransmit lost packets of the picture and request them if the peer does, too",
 		 NULL},
 		{"fec", 0, 0, G_OPTION_ARG_INT, &c->fec,
 		 "Add PERCENT of forward error correction to the picture", "PERCENT"},
@@ -148,7 +148,7 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 	}
 	if (c->meet_text && (argc == 2 || c->listen)) {
 		g_set_error(error, USAGE_ERROR, 0,
-			    "with --meet both ends give that and the same secret: leave %s out",
+			    "with --meet both ends give it and the same secret: omit %s",
 			    c->listen ? "--listen" : argv[1]);
 		return FALSE;
 	}
@@ -197,7 +197,7 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 	    !has_display()) {
 		g_set_error(error, USAGE_ERROR, 0,
 			    "there is no display: give --sink none or --sink FILE.y4m, no "
-			    "--self-view, and another --source than screen");
+			    "--self-view, and a --source other than screen");
 		return FALSE;
 	}
 	return parse_echo(c, error);
@@ -337,7 +337,7 @@ gboolean call_agree(struct call *c, GError **error)
 		return FALSE;
 	if (!codec_of_payload(call_payload(&c->theirs))) {
 		g_set_error(error, USAGE_ERROR, 0,
-			    "the peer's pictures have payload type %u, which is unknown here; both "
+			    "the peer's pictures have payload type %u, unknown here; both "
 			    "ends need the same program",
 			    call_payload(&c->theirs));
 		return FALSE;

@@ -230,7 +230,7 @@ static void look_at_reports(struct call *c)
 	if (c->unheard.stopped)
 		g_printerr("paqm-streamer: the peer has reported on no picture for %d s; sound "
 			   "goes on, and one picture every %d s until one arrives; does a firewall "
-			   "take the picture's port?\n",
+			   "block the picture's port?\n",
 			   BREAKER_S, UNHEARD_STILL_S);
 	else
 		g_printerr("paqm-streamer: the picture arrives again\n");

@@ -115,7 +115,7 @@ struct adaptor *adaptor_new(const char *text, guint group, guint headers, GError
 			     is_element(a, error);
 		else
 			g_set_error(error, USAGE_ERROR, 0,
-				    "--encoder %s: makes none of H.264, VP8, VP9, JPEG and BMP",
+				    "--encoder %s: produces none of H.264, VP8, VP9, JPEG and BMP",
 				    name);
 	}
 	gst_clear_object(&factory);

@@ -41,7 +41,7 @@ struct retune *retune_new(GstElement *encoder, GError **error)
 	    r->knob.turns != KNOB_RATE) {
 		if (error && !*error)
 			g_set_error(error, GST_CORE_ERROR, GST_CORE_ERROR_FAILED,
-				    "%s: it is no encoder with a bit rate",
+				    "%s: it is not an encoder with a bit rate",
 				    GST_OBJECT_NAME(encoder));
 		gst_clear_object(&r->pad);
 		g_free(r);

@@ -321,7 +321,7 @@ static gboolean find_encoder(GstPaqmEstimator *self)
 		return TRUE;
 	GST_ELEMENT_ERROR(
 		self, RESOURCE, NOT_FOUND,
-		("encoder=%s: no bit rate of it can be set", self->encoder),
+		("encoder=%s: its bit rate cannot be set", self->encoder),
 		("%s", error ? error->message : "no element of the pipeline has this name"));
 	g_clear_error(&error);
 	return FALSE;

@@ -327,20 +327,21 @@ static void gst_paqm_estimator_class_init(GstPaqmEstimatorClass *klass)
 		"encoder=enc "
 		"estimated-bitrate=400000 ! udpsink host=127.0.0.1 port=5004 sync=false");
 	add_rate(object, PROP_ESTIMATED_BITRATE, "estimated-bitrate", "Estimated bit rate",
-		 "What encoders should make now, bit/s of RTP packets; written: what "
-		 "it is without advice",
+		 "What encoders should produce now, bit/s of RTP packets; if set: the "
+		 "estimate without advice",
 		 DEFAULT_ESTIMATE);
 	add_rate(object, PROP_MIN_BITRATE, "min-bitrate", "Minimum bit rate",
-		 "The estimate is never less, bit/s of RTP packets", DEFAULT_MIN);
+		 "Lower bound of the estimate, bit/s of RTP packets", DEFAULT_MIN);
 	add_rate(object, PROP_MAX_BITRATE, "max-bitrate", "Maximum bit rate",
-		 "The estimate is never more, bit/s of RTP packets; routers are not asked for more",
+		 "Upper bound of the estimate, bit/s of RTP packets; routers are not asked for "
+		 "more",
 		 DEFAULT_MAX);
 	add_text(object, PROP_SAFETY_NET, "safety-net", "Safety net",
-		 "Name of an element with congestion control, such as rtpgccbwe, that stands "
-		 "behind; "
+		 "Name of an element with congestion control, such as rtpgccbwe, as a safety "
+		 "net; "
 		 "the lower estimate counts");
 	add_text(object, PROP_ENCODER, "encoder", "Encoder",
-		 "Name that an encoder has in the pipeline: it is told its rate");
+		 "Name of an encoder in the pipeline: it is told its rate");
 	add_text(object, PROP_SOCKET, "socket", "Socket of paqmd",
 		 "Path; if not given $PAQM_SOCKET, or else /run/paqmd/client.sock");
 	g_object_class_install_property(

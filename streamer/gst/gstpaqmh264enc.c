@@ -116,8 +116,7 @@ static GType refresh_get_type(void)
 {
 	static gsize type;
 	static const GEnumValue values[] = {
-		{H264_REFRESH_INTRA, "A column of intra blocks wanders through the picture",
-		 "intra"},
+		{H264_REFRESH_INTRA, "A column of intra blocks moves through the picture", "intra"},
 		{H264_REFRESH_IDR, "Each group begins with an IDR picture, groups are closed",
 		 "idr"},
 		{0, NULL, NULL},

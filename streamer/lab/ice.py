@@ -383,11 +383,11 @@ def without(ends: Ends) -> None:
         check(f"{name}: both are told", "the peer does not use ICE" in call.said[one] and
               "give --ice on here, too" in call.said[other], call.said)
     for words, says in ((["--ice", "maybe"], "must be on, off or auto"),
-                        (["--ice", "off", "--stun", "server"], "are for ICE"),
+                        (["--ice", "off", "--stun", "server"], "need ICE"),
                         (["--turn", "server"], "give USER@HOST"),
                         (["--turn", f"{USER}@server"], "needs --turn-secret"),
                         (["--turn-secret", ends.password], "without --turn"),
-                        (["--stun", "nowhere.invalid"], "nobody knows where")):
+                        (["--stun", "nowhere.invalid"], "cannot resolve")):
         tried = ends.start("s", ends.build / "streamer/paqm-streamer", "call", "gate", "--secret",
                            ends.secret, "--sink", "none", *words)
         tried.wait(trial.PATIENCE)

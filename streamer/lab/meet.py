@@ -407,7 +407,7 @@ def ends(build: Path) -> None:
         path.write_text(secrets.token_hex(24) + "\n")
     for words_, says in ((["--meet", SERVER, "--listen"], "leave --listen out"),
                          (["--meet", SERVER, "127.0.0.2"], "leave 127.0.0.2 out"),
-                         (["--meet", SERVER, "--ice", "off"], "leave --ice off out"),
+                         (["--meet", SERVER, "--ice", "off"], "omit --ice off"),
                          (["--meet", "host.example:0"], "is not an address")):
         tried = call(build, "--secret", secret, *words_)
         check(f"options: {' '.join(words_)}", tried.end(status=2) and says in tried.said(),
@@ -425,18 +425,18 @@ def ends(build: Path) -> None:
         nameserver.bind((SERVER, 53))  # that never answers
         begin = time.monotonic()
         lost = call(build, "--secret", secret, "nobody.example")
-        lost.tells("nobody has told yet where 'nobody.example' is")
+        lost.tells("cannot resolve 'nobody.example' yet")
         within("no server of names: it is said after so many seconds", time.monotonic() - begin,
                1, 2)
-        check("no server of names: what to do", "look at the name" in lost.end(status=1),
+        check("no server of names: what to do", "check the name" in lost.end(status=1),
               lost.said())
         within("no server of names: it gives up after so many seconds",
                time.monotonic() - begin, 28, 32)
 
-    for text, says in ((b"220 mail.example ESMTP\r\n", "is no rendezvous"),
-                       (b"x" * 5000, "is no rendezvous"), (b"first\n", "is no rendezvous"),
-                       (b"", "is no rendezvous"), (b"no full\n", "the rendezvous is full"),
-                       (b"no\n", "is no rendezvous")):
+    for text, says in ((b"220 mail.example ESMTP\r\n", "not a rendezvous"),
+                       (b"x" * 5000, "not a rendezvous"), (b"first\n", "not a rendezvous"),
+                       (b"", "not a rendezvous"), (b"no full\n", "the rendezvous is full"),
+                       (b"no\n", "not a rendezvous")):
         liar = Liar([text + b" "] if text in (b"first\n",) else [text])
         tried = call(build, "--secret", secret, "--meet", f"{SERVER}:5099", "--stun", SERVER)
         said = tried.end(status=1)

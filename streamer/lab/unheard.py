@@ -48,7 +48,7 @@ def main() -> int:
     heard = call.times("v", "audio", "play_ns")
     share = len([t for t in heard if 4 <= t < END - 1]) / (END - 5) / SOUND
     check(f"share of the sound that is played ({share:.4f})", share >= 0.99)
-    check("it is said why, and what for", "does a firewall take the picture's port?" in call.said
+    check("it is said why, and what for", "does a firewall block the picture's port?" in call.said
           and "the picture arrives again" in call.said, call.said)
     check("at the other end, too", "no picture of the peer has arrived for" in call.said_there,
           call.said_there)

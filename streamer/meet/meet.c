@@ -148,7 +148,7 @@ static bool options(int argc, char **argv)
 	}
 	if (optind == argc)
 		return true;
-	log_line("unexpected argument '%s'; 'paqm-meet --help' tells more", argv[optind]);
+	log_line("unexpected argument '%s'; see 'paqm-meet --help'", argv[optind]);
 	return false;
 }
 
@@ -221,8 +221,8 @@ static bool enough_files(void)
 		return true;
 	limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
 	if (limit.rlim_cur < wanted || setrlimit(RLIMIT_NOFILE, &limit)) {
-		log_line("--most %d needs %llu open files, and %llu are allowed: raise that "
-			 "(LimitNOFILE), or give less",
+		log_line("--most %d needs %llu open files, but only %llu are allowed: raise the "
+			 "limit (LimitNOFILE), or lower --most",
 			 most, (unsigned long long)wanted, (unsigned long long)limit.rlim_max);
 		return false;
 	}

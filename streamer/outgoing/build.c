@@ -41,7 +41,7 @@ gboolean outgoing_check(struct outgoing *o, GError **error)
 	}
 	if (o->kind->steps && o->carrier != CARRIER_ICMP) {
 		g_set_error(error, USAGE_ERROR, 0,
-			    "--controller %s goes only with --carrier icmp: other carriers tell "
+			    "--controller %s works only with --carrier icmp: other carriers tell "
 			    "rates, not steps; use --controller erf",
 			    o->kind->name);
 		return FALSE;
@@ -72,7 +72,7 @@ gboolean outgoing_check(struct outgoing *o, GError **error)
 		return FALSE;
 	if (adaptor_payload(o->adaptor) == VIDEO_PT || (!o->repairs.rtx && !o->repairs.fec))
 		return TRUE;
-	g_set_error(error, USAGE_ERROR, 0, "--rtx and --fec need an encoder of H.264");
+	g_set_error(error, USAGE_ERROR, 0, "--rtx and --fec need an H.264 encoder");
 	return FALSE;
 }
 

@@ -42,7 +42,7 @@ gboolean parse_ecn(const char *text, const struct ctl_kind *kind, enum ecn *ecn,
 	if (*ecn == ECN_NOT_ECT || kind->marks)
 		return TRUE;
 	g_set_error(error, USAGE_ERROR, 0,
-		    "--ecn does not go with --controller %s, which does not answer marks; "
+		    "--ecn does not go with --controller %s, which does not respond to marks; "
 		    "auto, nada and tfrc are among those that do",
 		    kind->name);
 	return FALSE;
@@ -65,8 +65,8 @@ gboolean parse_decider(const char *text, struct dec **d, GError **error)
 			g_string_append_printf(names, "%s%s", i ? ", " : "", dec_kinds[i]->name);
 		g_set_error(
 			error, USAGE_ERROR, 0,
-			"--controller %s: it decides at the sender, where it is to be named; at "
-			"the receiver do %s",
+			"--controller %s: it decides at the sender, so name it there; those that "
+			"decide at the receiver: %s",
 			text, names->str);
 		g_string_free(names, TRUE);
 		return FALSE;

@@ -188,18 +188,18 @@ static void tell_barren(struct receiver *r, guint32 ssrc, guint pt)
 			   "has another key, or none; give both ends the same --srtp-key\n",
 			   ssrc);
 	else if (!codec)
-		g_printerr("paqm-streamer: packets of SSRC %u have payload type %u, which stands "
-			   "for no coding that is known here; 96 is H264\n",
+		g_printerr("paqm-streamer: packets of SSRC %u have payload type %u, which is "
+			   "no coding known here; 96 is H264\n",
 			   ssrc, pt);
 	else if ((r->interlace || r->fec) && pt != VIDEO_PT)
-		g_printerr("paqm-streamer: packets of SSRC %u are %s, and %s is for H264: leave it "
-			   "out\n",
+		g_printerr("paqm-streamer: packets of SSRC %u are %s, and %s is for H264: omit "
+			   "it\n",
 			   ssrc, codec->name, r->interlace ? "--interlace" : "--fec");
 	else
 		g_printerr(
 			"paqm-streamer: packets of SSRC %u come as %s, but no picture does: %s\n",
 			ssrc, codec->name,
-			r->srtp_key ? "what they carry is another coding, or broken"
+			r->srtp_key ? "they carry another coding, or are damaged"
 				    : "their sender encrypts, and this end needs its --srtp-key, "
 				      "or they carry another coding, or the parameter sets (SPS, "
 				      "PPS) are in the sender's SDP only: let it repeat them in "

@@ -75,7 +75,7 @@ static gboolean parse(struct receiver *r, int argc, char **argv, GError **error)
 		 "ECN-capable packet, then the former (auto, default)",
 		 "auto|rfc8888|twcc"},
 		{"controller", 0, 0, G_OPTION_ARG_STRING, &r->controller,
-		 "The sender's controller and options, if its receiver has a part in it",
+		 "The sender's controller and options, if the receiver takes part in it",
 		 "NAME[:OPTION=VALUE,...]"},
 		{"size", 0, 0, G_OPTION_ARG_STRING, &r->size_text,
 		 "Scale all pictures to this size (the first one's)", "WIDTHxHEIGHT"},
@@ -220,8 +220,7 @@ static void run(struct receiver *r)
 		printf("%s\n", refused);
 	g_free(refused);
 	if (streams_reports_refused(r->streams))
-		printf("refused reports: %" G_GUINT64_FORMAT
-		       " of a stream that somebody else sends\n",
+		printf("refused reports: %" G_GUINT64_FORMAT " of a stream from another sender\n",
 		       streams_reports_refused(r->streams));
 }
 

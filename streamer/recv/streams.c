@@ -170,7 +170,7 @@ static void tell_collision(guint32 ssrc, GSocketAddress *owner, GSocketAddress *
 	char *first = g_socket_connectable_to_string(G_SOCKET_CONNECTABLE(owner));
 	char *second = g_socket_connectable_to_string(G_SOCKET_CONNECTABLE(from));
 
-	g_printerr("paqm-streamer: SSRC %u comes from %s, and from %s, too, which is left out "
+	g_printerr("paqm-streamer: SSRC %u comes from %s and also from %s, which is ignored "
 		   "while the first sends: give each sender an --ssrc of its own, or none\n",
 		   ssrc, first, second);
 	g_free(first);

@@ -69,8 +69,8 @@ gboolean carry_key_fits(const char *repeats, gboolean anyway, GError **error)
 	g_set_error(
 		error, USAGE_ERROR, 0,
 		"%s does not go with --srtp-key: a second run would encrypt other pictures with "
-		"the same keystream, and who hears both can read them; leave %s out, or make a "
-		"key for this run alone and say --reuse-keystream",
+		"the same keystream, and anyone who hears both can read them; omit %s, or make a "
+		"key for this run alone and give --reuse-keystream",
 		repeats, repeats);
 	return FALSE;
 }

@@ -49,7 +49,7 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 		{"start-frame", 0, 0, G_OPTION_ARG_INT, &s->start_frame,
 		 "Start with picture N of the file", "N"},
 		{"fps", 0, 0, G_OPTION_ARG_INT, &s->fps,
-		 "Pictures a second, but of a y4m file, which has its own (24)", "N"},
+		 "Pictures a second, except from a y4m file, which has its own (24)", "N"},
 		{"rate-max", 0, 0, G_OPTION_ARG_STRING, &s->rate_max_text,
 		 "Highest rate, headers included (3mbit)", "BPS"},
 		{"rate-min", 0, 0, G_OPTION_ARG_STRING, &s->rate_min_text,
@@ -187,7 +187,7 @@ gboolean send_open_sockets(struct sender *s, GError **error)
 			port = 0;
 		if (!address_reaches(local, s->dest)) {
 			g_set_error(error, USAGE_ERROR, 0,
-				    "--bind %s and --to %s: one is an IPv4 address, the other of "
+				    "--bind %s and --to %s: one is an IPv4 address, the other "
 				    "IPv6",
 				    s->bind, s->to);
 			g_object_unref(local);

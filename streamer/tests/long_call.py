@@ -61,13 +61,13 @@ def minute(n: int, listener: End, caller: End, screens: dict[str, X], server: So
     caller.tells("paqm-streamer: window: .*; key w", n)
     for end in (listener, caller):
         end.key("w")
-    listener.tells("own window: is there again", n)
-    caller.tells(" window: is there again", n)
+    listener.tells("own window: is back", n)
+    caller.tells(" window: is back", n)
     server.stop()
     listener.tells("loudspeaker: .*; the call goes on", n)
     listener.plays_on("video")
     server.start()
-    listener.tells("loudspeaker: is there again", n)
+    listener.tells("loudspeaker: is back", n)
     for end in (listener, caller):
         end.key("m")
     flood(listener)
@@ -78,7 +78,7 @@ def minute(n: int, listener: End, caller: End, screens: dict[str, X], server: So
     caller.tells("camera.mkv: .*; the call goes on", n)
     listener.plays_on("audio")
     clip.write_bytes(whole)
-    caller.tells("camera.mkv: is there again", n)
+    caller.tells("camera.mkv: is back", n)
     for end in (listener, caller):
         for media in ("video", "audio"):
             end.plays_on(media)

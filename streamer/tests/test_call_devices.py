@@ -250,7 +250,7 @@ def windows(streamer: str, tmp: Path, screens: dict[str, X], _: Sound) -> None:
     assert not own.windows() and not peer.windows(), "a window is left, or came back by itself"
     for end, screen, what in ((listener, own, "own window"), (caller, peer, " window")):
         end.key("w")
-        end.tells(f"{what}: is there again")
+        end.tells(f"{what}: is back")
         until("the window is open again", screen.windows)
     caller.plays_on("video")
     listener.plays_on("video")
@@ -345,7 +345,7 @@ def chosen(streamer: str, tmp: Path, _: dict[str, X], server: Sound) -> None:
         said = Program(HERE, streamer, "call", "--listen", f"127.0.0.1:{calls.free_port()}",
                        "--secret", secret, *TEST, "--sink", "none", option, wrong,
                        env=server.env).end(status=2)
-        assert f"{option} {wrong}: there is no one " in said, said
+        assert f"{option} {wrong}: no single " in said, said
         assert option == "--source" or "there are:\n  1: " in said, said
     test, heard = ["--source", "test", "--sink", "none"], tmp / "heard.wav"
     mic, speaker = "mic:monitor of right", "auto:right"
@@ -361,11 +361,11 @@ def chosen(streamer: str, tmp: Path, _: dict[str, X], server: Sound) -> None:
         if turn == 1:
             server.stop()
             for name in (mic, speaker):
-                listener.tells(f"{name}: .*; the call goes on without it until it is there again")
+                listener.tells(f"{name}: .*; the call goes on without it until it is back")
             listener.plays_on("video")
             server.start(*two)
             for name in (mic, speaker):
-                listener.tells(f"{name}: is there again")
+                listener.tells(f"{name}: is back")
     hang_up(listener, caller)
     with wave.open(str(heard)) as f:
         loud = max(map(abs, array.array("h", f.readframes(f.getnframes()))), default=0)
@@ -425,13 +425,13 @@ def sound(streamer: str, tmp: Path, _: dict[str, X], server: Sound) -> None:
         streamer, tmp, "sound",
         (server.env, ["--source", "test", "--audio", "test", "--sink", "none"]),
         ({}, ["--source", "test", "--audio", "test", "--sink", "none", "--audio-sink", "none"]))
-    lost = "loudspeaker: .*; the call goes on without it until it is there again"
+    lost = "loudspeaker: .*; the call goes on without it until it is back"
     listener.tells(lost)
     listener.plays_on("video")
     assert listener.rows("audio") <= 0, "sound is said to be played, and there is no loudspeaker"
     for turn in (1, 2):
         server.start()
-        listener.tells("loudspeaker: is there again", turn)
+        listener.tells("loudspeaker: is back", turn)
         listener.plays_on("audio")
         loudest = server.loudest()
         assert loudest > 1000, f"nothing is heard, at most {loudest}"
@@ -449,11 +449,11 @@ def microphone(streamer: str, tmp: Path, _: dict[str, X], server: Sound) -> None
         streamer, tmp, "microphone",
         ({}, ["--source", "test", "--audio", "test", "--sink", "none", "--audio-sink", "none"]),
         (server.env, ["--source", "test", "--sink", "none", "--audio-sink", "none"]))
-    lost = "microphone: .*; the call goes on without it until it is there again"
+    lost = "microphone: .*; the call goes on without it until it is back"
     caller.tells(lost)
     for turn in (1, 2):
         server.start()
-        caller.tells("microphone: is there again", turn)
+        caller.tells("microphone: is back", turn)
         listener.plays_on("audio")
         server.stop()
         until("the loss is told", lambda: len(re.findall(lost, caller.said())) > turn)  # noqa: B023
@@ -477,12 +477,12 @@ def camera(streamer: str, tmp: Path, *_: object) -> None:
     test = ["--audio", "test", "--sink", "none", "--audio-sink", "none"]
     listener, caller = pair(streamer, tmp, "camera", ({}, ["--source", "test", *test]),
                             ({}, ["--source", str(clip), *test]))
-    lost = re.escape(str(clip)) + ": .*; the call goes on without it until it is there again"
+    lost = re.escape(str(clip)) + ": .*; the call goes on without it until it is back"
     caller.tells(lost)
     listener.plays_on("audio")
     listener.rests("video")
     whole.rename(clip)
-    caller.tells("camera.mkv: is there again")
+    caller.tells("camera.mkv: is back")
     for _ in range(3):  # 3 s long: so it has begun again
         listener.plays_on("video")
     broken = bytes(2000)
@@ -492,7 +492,7 @@ def camera(streamer: str, tmp: Path, *_: object) -> None:
             caller.tells(lost, 2)
             listener.rests("video")
             listener.plays_on("audio")
-    caller.tells("camera.mkv: is there again", 2)
+    caller.tells("camera.mkv: is back", 2)
     listener.plays_on("video")
     hang_up(listener, caller)
     assert len(calls.events(caller.record, "lost")) == 2, calls.events(caller.record, "lost")

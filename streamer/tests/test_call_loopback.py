@@ -157,7 +157,7 @@ def codings(streamer: str, tmp: Path, secret_file: str) -> None:
         frames = trial.rows(tmp / f"coding-{encoder}" / "frames.csv")
         sizes = {(int(row["width"]), int(row["height"])) for row in frames[1:]}
         assert len(frames) > 40 and (sizes == {(640, 360)}) == whole, (encoder, sizes)
-    refused(streamer, "need an encoder of H.264", where, *common, "--encoder", "vp8enc", "--rtx")
+    refused(streamer, "need an H.264 encoder", where, *common, "--encoder", "vp8enc", "--rtx")
     refused(streamer, "no264enc", where, *common, "--encoder", "no264enc")
 
 

@@ -544,7 +544,7 @@ def usage(program: str, tmp: Path) -> None:
          "one installed"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--encoder", "identity"], "VP8"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--encoder", "jpegenc", "--rtx"],
-         "need an encoder of H.264"),
+         "need an H.264 encoder"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--encoder", "x264enc no=1"], "no"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--encoder", "x264enc name=e"],
          "but no name"),

@@ -423,9 +423,9 @@ static gboolean parse(struct trace_receiver *r, int argc, char **argv, GError **
 		 "default), always, or never",
 		 "auto|rfc8888|none"},
 		{"controller", 0, 0, G_OPTION_ARG_STRING, &r->controller,
-		 "The sender's controller and options, if its receiver has a part in it",
+		 "The sender's controller and options, if the receiver takes part in it",
 		 "NAME[:OPTION=VALUE,...]"},
-		{"dscp", 0, 0, G_OPTION_ARG_INT, &r->dscp, "Mark what is told (0)", "N"},
+		{"dscp", 0, 0, G_OPTION_ARG_INT, &r->dscp, "Mark the reports (0)", "N"},
 		{"record", 0, 0, G_OPTION_ARG_FILENAME, &r->record,
 		 "Write the complete pictures of the first flow there", "FILE.h264"},
 		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &r->duration, "Stop after S seconds", "S"},
@@ -484,7 +484,7 @@ static gboolean open_stream(struct trace_receiver *r, guint index, GError **erro
 		setsockopt(st->rtp, IPPROTO_IPV6, IPV6_RECVTCLASS, &(int){1}, sizeof(int));
 	if (setsockopt(st->rtp, SOL_SOCKET, SO_TIMESTAMPNS, &(int){1}, sizeof(int)) < 0) {
 		g_set_error(error, G_IO_ERROR, g_io_error_from_errno(errno),
-			    "the kernel gives packets no time: %s", g_strerror(errno));
+			    "the kernel gives packets no timestamps: %s", g_strerror(errno));
 		return FALSE;
 	}
 	if (r->dscp && !(trace_send_as(st->rtp, r->dscp, ECN_NOT_ECT, error) &&

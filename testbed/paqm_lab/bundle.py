@@ -27,8 +27,8 @@ def write(directory: Path, file: Path) -> None:
         raise LabError(f"{directory} holds no result of `paqm-lab run`: {err}") from err
     if {"chromium", "firefox"} & versions.keys():
         raise LabError(
-            f"{directory} has streams of a browser, and a bundle holds no lock of that; hand on "
-            "result.json, which `paqm-lab verify` takes, too"
+            f"{directory} has streams of a browser, whose lock a bundle does not hold; pass on "
+            "result.json, which `paqm-lab verify` accepts, too"
         )
     lock = image.LOCK.read_text()
     if made_on != image.key_of(image.parse_lock(lock)):
@@ -63,8 +63,8 @@ def read(file: Path) -> tuple[str, str]:
                     raise LabError(f"{file}: {name} is larger than {LARGEST} bytes")
                 texts.append(data.decode())
     except KeyError as err:
-        raise LabError(f"{file} is no bundle of `paqm-lab bundle`: {err.args[0]}") from err
+        raise LabError(f"{file} is not a bundle of `paqm-lab bundle`: {err.args[0]}") from err
     except (OSError, zipfile.BadZipFile, UnicodeDecodeError, NotImplementedError,
             RuntimeError) as err:
-        raise LabError(f"{file} is no bundle of `paqm-lab bundle`: {err}") from err
+        raise LabError(f"{file} is not a bundle of `paqm-lab bundle`: {err}") from err
     return texts[0], texts[1]

@@ -94,7 +94,7 @@ def need_machine() -> None:
     if machine not in {"x86_64", "amd64"}:
         raise LabError(
             "the lab's guests need an x86-64 processor (User-Mode Linux runs on no other); this "
-            f"is {machine}; what is installed on routers and hosts runs here: docs/packages.md"
+            f"is {machine}; the packages for routers and hosts do run here: docs/packages.md"
         )
 
 

@@ -233,10 +233,10 @@ def parser(command: str = "") -> argparse.ArgumentParser:
     true = commands.add_parser(
         "verify",
         help="run a result again and compare the packets; status 1 if they differ",
-        description="Runs every variant that RESULT (a bundle, a result.json, or its directory) "
-        "tells of once more, with the scenario and seed that it holds, and compares the hashes of "
-        "the packet logs. Says which versions differ from those of the result: with another one "
-        "of a program that takes part the packets may be others.",
+        description="Runs every variant in RESULT (a bundle, a result.json, or its directory) once "
+        "more, with the scenario and seed that it holds, and compares the hashes of the packet "
+        "logs. Says which versions differ from those of the result: with another version of a "
+        "program that takes part the packets may differ.",
     )
     true.add_argument("result", metavar="RESULT")
     true.set_defaults(function=_verify)
@@ -245,7 +245,7 @@ def parser(command: str = "") -> argparse.ArgumentParser:
         "bundle",
         help="pack a result into one file that others can verify",
         description="Packs result.json, report.html and the lock of the image that the result was "
-        "made on into one zip archive, for `paqm-lab verify` of somebody else.",
+        "made on into one zip archive, for somebody else's `paqm-lab verify`.",
     )
     pack.add_argument("directory", metavar="DIR")
     pack.add_argument("--out", metavar="FILE", help="(default NAME-OF-DIR.zip)")
@@ -305,7 +305,7 @@ def parser(command: str = "") -> argparse.ArgumentParser:
     build.add_argument("--kernel", type=kernel.release, metavar="X.Y",
                        help="Debian's kernel of that release, from 6.1 on")
     build.add_argument(
-        "--lock", action="store_true", help="instead: write source.lock anew, for the newest source"
+        "--lock", action="store_true", help="instead: rewrite source.lock, for the newest source"
     )
     build.set_defaults(function=_kernel)
 
@@ -318,8 +318,8 @@ def parser(command: str = "") -> argparse.ArgumentParser:
     guest.add_argument(
         "--lock", nargs="?", const="all",
         choices=["all", "tests", "janus", "chromium", "browser", "firefox"],
-        help="instead: write the locks anew, for the newest of packages.txt and of what there is "
-        "besides for tests, Janus and browsers (image.EXTRAS); or only that one",
+        help="instead: rewrite the locks, for the newest of packages.txt and of the additions "
+        "for tests, Janus and browsers (image.EXTRAS); or only that one",
     )
     guest.set_defaults(function=_image)
     return top

@@ -26,11 +26,11 @@ PAGE = cache.REPO / "docs" / "head-to-head.md"
 
 HEAD = f"""# Head to head
 
-P-AQM with its streamer beside the queues and the senders that one would take today: twelve rows,
+P-AQM with its streamer beside the queues and senders that one would choose today: twelve rows,
 not all pairs. Each row has fq_codel, CAKE and dualpi2 with the strongest sender for each, which is
 `paqm-streamer` itself: without a router's advice its own controller finds the rate, and it hears
 the marks (ECN) of these queues. So the encoder is the same, and pictures may be compared. The
-other queues and senders are dealt out over the rows. Real kernel, real programs, virtual time.
+other queues and senders are spread over the rows. Real kernel, real programs, virtual time.
 
 ```
 make head-to-head              # all rows, one seed: out/head-to-head/result.json
@@ -101,7 +101,7 @@ TAIL = """
   one stream. Half of dualpi2's is less than that there, and within 0.1 ms of it in `fast-bbr`.
 * **Share against dualpi2.** The demand takes for granted that streams starve there. A sender that
   answers L4S marks does not beside TCP without ECN: it gets up to 149 %. Where it has 89 to 92 %,
-  15 more would be 104 to 107. How much nearer to the fair share P-AQM keeps it is said beside.
+  15 more would be 104 to 107. How much nearer to the fair share P-AQM keeps it is given beside.
 """
 
 Column = tuple[str, str, int]

@@ -213,8 +213,8 @@ def lock(which: str, progress: Progress) -> None:
             newer = ", ".join(pin.asked for pin in pins if pin.name in below)
             if newer:
                 raise LabError(
-                    f"what {named.name} names needs {newer}, newer than {LOCK.name} has; make all "
-                    "locks anew, with `paqm-lab image --lock`"
+                    f"what {named.name} names needs {newer}, newer than {LOCK.name} has; rewrite "
+                    "all locks with `paqm-lab image --lock`"
                 )
             _write(target, pins, progress)
     finally:

@@ -18,7 +18,7 @@ PAGE = cache.REPO / "docs" / "mixed.md"
 HEAD = """# Followers beside senders that do not listen
 
 Streams that follow advice (`paqm-streamer`, called followers) meet libwebrtc, which hears no
-router, TCP, floods of RTP that heed nothing, voices, short connections, and hosts that misbehave.
+router, TCP, unresponsive RTP floods, voices, short connections, and hosts that misbehave.
 Real kernel, real programs, virtual time.
 
 ```
@@ -45,7 +45,7 @@ TAIL = """
 ## What this does not show
 
 * One round-trip time for all mixes, 40 ms, and one clip.
-* libwebrtc as its Node.js build has it, with VP8; other builds and codecs behave otherwise.
+* libwebrtc as in its Node.js build, with VP8; other builds and codecs behave differently.
 * What an unresponsive flow gets beside followers only: a work-conserving queue gives it what they
   leave. Its *fair* rate here takes the followers' demand as what they really sent, so whether
   they were pushed aside is for their own rate to say, and its own demand as what it sends and

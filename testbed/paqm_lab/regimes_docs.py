@@ -24,8 +24,8 @@ HEAD = """# Followers over many links
 
 Streams of `paqm-streamer` that are told their rate by `paqm bandwidth RATE feedback icmp`, all
 other options being the defaults, over links of 0.3 to 100 Mbit/s and round trips of 5 to 600 ms;
-alone, and with two TCP cubic flows from 8 s on. Where there are two streams or more one joins at
-14 s. Round trips above 100 ms once more with `rtt auto`. Real kernel, real programs, virtual
+alone, and with two TCP cubic flows from 8 s on. Where there are two streams or more, one joins at
+14 s. Round trips above 100 ms are run again with `rtt auto`. Real kernel, real programs, virtual
 time, 24 s, one seed.
 
 ```
@@ -37,7 +37,7 @@ testbed/paqm-lab regimes --points '4m-150-*'
 This file and its map are made from `docs/results/regimes.json` by `paqm-lab regimes --docs`; do
 not edit it.
 
-A point holds if all of this does; a packet time is that of 1250 bytes on the link:
+A point holds if all of the following hold; a packet time is that of 1250 bytes on the link:
 
 * delay of the media packets of the whole run: p95 at most 3 ms + 3 packet times, p99 at most 8 ms
   + 6;

@@ -48,15 +48,15 @@ ROWS = [
 
 HEAD = f"""# Conference servers
 
-A server (SFU) forwards one publisher's picture to many viewers, to each the layer that fits. Which one
-fits it estimates from reports of loss and delay, for each viewer by itself, though most share the
+A server (SFU) forwards one publisher's picture to many viewers, to each the layer that fits. The server
+estimates which one fits from reports of loss and delay, for each viewer separately, though most share the
 server's own uplink. A P-AQM router there tells it instead.
 
 ## pion
 
 [`connectors/pion`](../connectors/pion/estimator.go) is a bandwidth estimator for
-[pion](../connectors/go.mod)'s `interceptor/pkg/cc`. It stands where pion's own stands and has that
-below it: without advice, and when more than a tenth of the packets is lost, that one decides.
+[pion](../connectors/go.mod)'s `interceptor/pkg/cc`. It takes the place of pion's own estimator and has that
+below it: without advice, and when more than a tenth of the packets is lost, pion's own decides.
 
 ```go
 follower, err := paqm.NewFollower("") // paqmd's socket
@@ -68,8 +68,8 @@ e.(*paqm.Estimator).FollowPeer(peerConnection, 0, 5_000_000)
 e.OnTargetBitrateChange(func(bps int) {{ ... }}) // payload: headers are taken off
 ```
 
-A peer connection is one registration without SSRC: sound and picture of one transport (BUNDLE) have a
-rate in common. paqmd serves hundreds of viewers of one socket (`clients/tests/server.py`).
+A peer connection is one registration without SSRC: sound and picture of one transport (BUNDLE) share
+a rate. paqmd serves hundreds of viewers of one socket (`clients/tests/server.py`).
 
 **Layers.** A router tells a flow what it could use if the others stayed as they are. Viewers of an SFU
 stay on a layer below that, so capacity is left, the rate rises for all of them at once, and if all took
@@ -77,7 +77,7 @@ the next layer then, the link would be overloaded at once. [`connectors/share`](
 some at a time: in a round a small part of what all use, lower ones first, the next after the router has
 measured. Falls are for all and at once. A viewer who falls soon after a rise waits longer each time.
 
-**Lots.** A picture goes to all viewers at once, and fifty packets in one lot stand in the router's queue,
+**Lots.** A picture goes to all viewers at once, and fifty packets in one lot wait in the router's queue,
 though each viewer keeps to his own rate. The packets of all flows behind one router are spread together,
 over four fifths of the time until the next picture; those of a key picture within 100 ms, about.
 
@@ -100,8 +100,8 @@ viewer who is allowed least decides, and Janus tells publishers by REMB. The pro
 who is in the room and by which addresses (`handle_info`), registers viewers with paqmd, and sets the rate
 by `configure` in the publishers' own names, since `edit` of a room (`new_bitrate`) holds for those only
 who join later. `--room` takes the room's number, or its name where Janus has `string_ids`. A viewer or
-publisher about whom Janus does not answer counts as there still, with his advice. When the program is stopped
-it sets the ceiling again. Where each viewer should have his own rate, use simulcast and a server that picks
+publisher about whom Janus does not answer counts as still there, with his advice. When the program is stopped
+it restores the ceiling. Where each viewer should have his own rate, use simulcast and a server that picks
 layers. `connectors/tests/janus.py` runs it with Janus 1.1.2 of Debian, a publisher and a viewer:
 the publisher's REMB is what the router said, within 3 %.
 
@@ -112,7 +112,7 @@ the publisher's REMB is what the router said, within 3 %.
   A publisher with steps of more than a tenth stays on one, where there are many viewers: he never uses what he
   has, and nothing says whether the next step fits. Browsers' encoders have no steps.
   And 4 % less is asked for where there are several: what a picture has beyond its rate comes to the router once
-  for every viewer, and stands there until their share has carried it. Without that, the queue beside TCP stood at
+  for every viewer, and stands there until their share has carried it. Without that, the queue beside TCP stayed at
   80 to 140 ms for seconds where the clip has more to show (seeds 1 to 3: p99 118, 102 and 103 ms, 7, 0 and 2
   packets lost; with it, seeds 1 and 2: 48 and 43 ms, none).
 * While viewers come nothing rises, for 2 s after the last one or 3 s if no router has spoken about him. `--start`
@@ -137,10 +137,10 @@ const follower = new Follower(); // runs paqm-follow, which make connectors buil
 follower.follow(transport, {{ ceiling: 5_000_000 }}); // a WebRtcTransport
 ```
 
-What routers allow is the transport's `setMaxOutgoingBitrate`; mediasoup picks layers below it and goes on
+What routers allow is the transport's `setMaxOutgoingBitrate`; mediasoup picks layers below it and keeps
 estimating by itself. Falls are set at once, rises by 8 % a second, since all transports hear of free
-capacity at once. A transport that goes over to TCP has no advice any more and rises to its ceiling. If
-`paqm-follow` ends, all do, until it is started again, after 1 s and at increasing intervals of up to 60 s. `close()` ends it: transports have
+capacity at once. A transport that switches to TCP no longer has advice and rises to its ceiling. If
+`paqm-follow` ends, all do, until it is restarted, after 1 s and at increasing intervals of up to 60 s. `close()` ends it: transports have
 their ceilings again. It was tested
 with the real paqmd against the interface that mediasoup 3 documents (`connectors/tests/mediasoup.py`), **not
 with mediasoup's worker**, which its package fetches from elsewhere.
@@ -151,11 +151,11 @@ with mediasoup's worker**, which its package fetches from elsewhere.
 paqm-livekit --config livekit.yaml --paqm-start 300000 --paqm-ceiling 20000000
 ```
 
-LiveKit gives nobody outside the say over a viewer's rate: `SetSubscriberChannelCapacity` is a method of a
+LiveKit lets nothing outside it set a viewer's rate: `SetSubscriberChannelCapacity` is a method of a
 participant in the server's memory, and the one signal that reaches it,
 `SimulateScenario.subscriber_bandwidth`, is for the viewer himself to send. So `paqm-livekit` is LiveKit's
-server itself (1.9.12, unchanged, built from its module), with one goroutine more. It stands where
-`livekit-server` stands and takes its configuration; `--paqmd none` makes it LiveKit as it is. A server of
+server itself (1.9.12, unchanged, built from its module), with one more goroutine. It replaces
+`livekit-server` and takes its configuration; `--paqmd none` makes it LiveKit as it is. A server of
 one's own takes [the package](../connectors/livekit/follow.go):
 
 ```go
@@ -188,8 +188,8 @@ paqm-jitsi --listen 127.0.0.1:9091 --bridge ws://127.0.0.1:9090 --port 10000 --c
 ```
 
 The bridge assumes a bandwidth for a viewer (`assumedBandwidthBps`) if the viewer says so by his own channel,
-in `ReceiverVideoConstraints`; its REST interface has nothing for it. So the program stands between the web
-server and the bridge, passes the channels (`/colibri-ws/`) on as they are, and puts in what routers allow. It
+in `ReceiverVideoConstraints`; its REST interface has nothing for it. So the program sits between the web
+server and the bridge, passes the channels (`/colibri-ws/`) on unchanged, and inserts what routers allow. It
 needs no change of bridge or page, only settings:
 
 ```
@@ -227,8 +227,8 @@ three times the mean of 30, and beyond it by 150 ms), after {JUDGED:g} s; a miss
 300 ms, as NACK may repeat it. A viewer who sees nothing has one stall, of all that time; he who has
 had less than 30 pictures has none yet. Packets lost are those that left the server and did not come.
 
-pion that follows advice also spreads lots; by its own estimator it has pion's own pacer. What is due to
-which was not measured apart. Gate and spreading were developed on this scenario and seed; earlier forms of
+pion that follows advice also spreads lots; by its own estimator it has pion's own pacer. The effects of the
+two were not measured separately. Gate and spreading were developed on this scenario and seed; earlier forms of
 them had one or two stalls in it, and a faulty one 146.
 
 LiveKit is sent three of the layers, 150, 310 and 650 kbit/s, and its own estimator is that by
@@ -237,7 +237,7 @@ comes to the router in fifty packets at once, a key picture in 150, which is whe
 viewer is to be sent a lower layer LiveKit stops the higher one at once, until the next key picture of the
 lower comes (`FlagPauseOnDowngrade`), and leaves a hole in the numbers of his packets: these are its stalls,
 and what is "lost to a viewer" without being lost in the queue. What is freed is given back slowly (the gate,
-above), and a step from 150 to 310 kbit/s is a large one: after TCP has left it takes ten seconds. How LiveKit's goroutines meet hangs on the least thing, such as the
+above), and a step from 150 to 310 kbit/s is a large one: after TCP has left it takes ten seconds. How LiveKit's goroutines meet depends on the smallest thing, such as the
 words of its command: six runs, three with seed 1 and three with seed 2, had 30 to 58
 stalls. The first four lost 0, 1, 5 and 6 packets in the queues of viewers who rise by a key picture; since CoDel gives
 slow flows the time of a picture there, two lost none, a seventh one, and the last three, with seeds 1 (above), 2 and 3,

@@ -137,7 +137,7 @@ def main() -> int:
                         help="workers on this machine (default: its CPUs, %(default)s)")
     parser.add_argument("--list", action="store_true", help="list the runs and what is missing")
     parser.add_argument("--task", type=_share, metavar="I/N",
-                        help="be worker I of N: what clusters start")
+                        help="act as worker I of N: what clusters start")
     parser.add_argument("--tasks", type=int, default=16, metavar="N",
                         help="workers of a cluster (%(default)s)")
     where = parser.add_mutually_exclusive_group()

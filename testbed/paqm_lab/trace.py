@@ -389,7 +389,7 @@ def _cmd_pre(args: argparse.Namespace) -> int:
     try:
         q_min, q_max = int(first), int(last)
     except ValueError:
-        raise LabError(f'"{args.ladder}" is no range of quantizers: give 19..43') from None
+        raise LabError(f'"{args.ladder}" is not a range of quantizers: give 19..43') from None
     made = ladder_module.build(
         args.clip, args.out, q_min=q_min, q_max=q_max, gop=args.gop, preset=args.preset
     )

@@ -115,7 +115,7 @@ def test_a_strangers_archive_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "x.zip"
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("result.json", "{}")
-    with pytest.raises(LabError, match="no bundle.*packages.lock"):
+    with pytest.raises(LabError, match="not a bundle.*packages.lock"):
         verify.load(file)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("result.json", b"0" * (bundle.LARGEST + 1))

@@ -127,9 +127,8 @@ static void check_event(const char *event, const struct field *fields)
 	fclose(file);
 	for (; fields->name; fields++)
 		if (!described(text, fields))
-			die("the loaded sch_paqm lays out \"%s\" of paqm:%s in another way; use "
-			    "the "
-			    "paqmtop of the same version",
+			die("the loaded sch_paqm lays out \"%s\" of paqm:%s differently; use "
+			    "the paqmtop of the same version",
 			    fields->name, event);
 }
 

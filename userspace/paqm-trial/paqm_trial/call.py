@@ -43,7 +43,7 @@ def ask(args: Any) -> str:
     if args.consent:
         return "on paper"
     if not sys.stdin.isatty():
-        raise Trouble("nobody can be asked here: who has signed the form says --consent on-paper")
+        raise Trouble("no terminal to ask at: if the form is signed, give --consent on-paper")
     print(consent_text(args.dir, args.keep))
     try:
         answer = input("Do you agree? Type yes or no: ")
@@ -82,7 +82,7 @@ def rewrite(path: Path, change: Callable[[list[str]], list[str]]) -> None:
     except OSError as err:  # the address must not stay, the rest of the call may
         part.unlink(missing_ok=True)
         path.unlink(missing_ok=True)
-        say(f"{path}: {err.strerror}; deleted, since addresses are in it")
+        say(f"{path}: {err.strerror}; deleted, since it holds addresses")
 
 
 def take_out_routers(path: Path, folder: Path) -> None:
@@ -133,7 +133,7 @@ def take_out_names(call: Path, folder: Path) -> None:
         store.write_json(path, about)
     except (OSError, Trouble) as err:
         path.unlink(missing_ok=True)
-        say(f"{err}; {path} is deleted, since addresses are in it")
+        say(f"{err}; {path} is deleted, since it holds addresses")
 
 
 def tidy(folder: Path) -> None:
@@ -142,7 +142,7 @@ def tidy(folder: Path) -> None:
         for call in store.calls_of(folder):
             take_out_names(call, folder)
         for name in store.forget(folder):
-            say(f"deleted, its time is over: {name}")
+            say(f"deleted, kept long enough: {name}")
 
 
 def is_film(value: str) -> bool:
@@ -155,11 +155,11 @@ def check_passed(words: list[str]) -> None:
         name, _, value = word.partition("=")
         value = value or (words[at + 1] if at + 1 < len(words) else "")
         if name in NOT_PASSED:
-            raise Trouble(f"{name} does not go after --: it is this program's affair")
+            raise Trouble(f"{name} does not go after --: paqm-trial sets it itself")
         if name in ("--sink", "--audio-sink") and is_film(value):
             raise Trouble(
-                f"{name} {value}: picture and sound are not recorded in a trial: window, "
-                "auto or none"
+                f"{name} {value}: picture and sound are not recorded in a trial: give "
+                "window, auto or none"
             )
 
 
@@ -212,11 +212,11 @@ def hold(command: list[str], call: Path) -> tuple[int, bool]:
 def start(args: Any) -> int:
     """`paqm-trial call`."""
     if not args.host and not args.listen and not args.meet:
-        raise Trouble("name the host to call, or say --listen on the machine that is called")
+        raise Trouble("name the host to call, or give --listen on the machine that is called")
     if args.host and args.meet:
         raise Trouble("with --meet no host is named: both ends meet there")
     if shutil.which(STREAMER) is None:
-        raise Trouble(f"{STREAMER} is not there: install the package paqm-streamer")
+        raise Trouble(f"{STREAMER} is missing: install the package paqm-streamer")
     check_secret(args.secret)
     check_passed(args.rest)
     how = ask(args)

@@ -43,11 +43,11 @@ def clock() -> Row:
         return "ok", name, ""
     what = "install chrony or systemd-timesyncd"
     if "NTP=yes" in said:
-        what = "what should keep it has heard no server yet: timedatectl, journalctl -u chrony"
+        what = "the time service has heard no server yet: timedatectl, journalctl -u chrony"
     return (
         "warn",
         name,
-        f"not synchronised: {what}; the report can mend a wrong clock, not one that jumps",
+        f"not synchronised: {what}; the report can correct a wrong clock, not one that jumps",
     )
 
 
@@ -66,7 +66,7 @@ def disk(folder: Path) -> Row:
 def offloads(device: str) -> Row:
     name = "offloads"
     if shutil.which("ethtool") is None:
-        return "unsure", name, "install ethtool to have them looked at"
+        return "unsure", name, "install ethtool to have them checked"
     try:
         said = queue.run("ethtool", "-k", device)
     except Trouble as err:
@@ -83,7 +83,7 @@ def offloads(device: str) -> Row:
         "ok",
         name,
         (
-            f"on: {', '.join(big)}; P-AQM cuts long packets up itself, on slow links "
+            f"on: {', '.join(big)}; P-AQM splits long packets itself, on slow links "
             f"CAKE does, fq_codel does not: ethtool -K {device} gro off tso off gso "
             "off before the trial makes days more alike"
         ),
@@ -94,10 +94,10 @@ def speed(device: str, bandwidth: str | None) -> Row:
     try:
         megabit = int((DEVICES / device / "speed").read_text())
     except (OSError, ValueError):
-        return "unsure", "speed of the device", "the driver does not say it"
+        return "unsure", "speed of the device", "the driver does not report it"
     # of a tun or tap it says nothing: 10 on some kernels, 10000 on others
     if megabit <= 0 or (DEVICES / device / "tun_flags").exists():
-        return "unsure", "speed of the device", "the driver does not say it"
+        return "unsure", "speed of the device", "the driver does not report it"
     if bandwidth and queue.parse_rate(bandwidth) > megabit * 1e6:
         return (
             "fail",
@@ -119,8 +119,8 @@ def forwards() -> Row:
         "warn",
         "forwards packets",
         (
-            "no: unless this is a bridge, net.ipv4.ip_forward=1 into a file of /etc/sysctl.d, "
-            "then sysctl --system"
+            "no: unless this is a bridge, put net.ipv4.ip_forward=1 into a file of "
+            "/etc/sysctl.d, then run sysctl --system"
         ),
     )
 
@@ -166,7 +166,7 @@ def of_router(device: str, args: Any) -> list[Row]:
                 "the trial's queue stands there",
                 f"no trial runs: paqm-trial end {device}{where} puts back what was there"
                 if state
-                else "who made it is not known",
+                else "its origin is not known",
             )
         )
     else:
@@ -214,7 +214,7 @@ def daemon() -> Row:
 def camera() -> Row:
     found = sorted(glob.glob("/dev/video*"))
     if not found:
-        return "warn", "camera", "none: plug one in, or say -- --source screen (or test)"
+        return "warn", "camera", "none: plug one in, or give -- --source screen (or test)"
     if not any(os.access(path, os.R_OK | os.W_OK) for path in found):
         return "fail", "camera", f"{found[0]}: no permission: adduser NAME video"
     return "ok", "camera", ", ".join(found)
@@ -222,7 +222,7 @@ def camera() -> Row:
 
 def sound() -> Row:
     if not glob.glob("/dev/snd/pcm*c"):
-        return "warn", "microphone", "none: plug one in, or say -- --audio none"
+        return "warn", "microphone", "none: plug one in, or give -- --audio none"
     if not any(os.access(path, os.R_OK | os.W_OK) for path in glob.glob("/dev/snd/pcm*c")):
         return "fail", "microphone", "no permission: adduser NAME audio"
     return "ok", "microphone", ""
@@ -231,14 +231,14 @@ def sound() -> Row:
 def display() -> Row:
     if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         return "ok", "display", ""
-    return "warn", "display", "none: say -- --sink none, or begin the call on the desktop"
+    return "warn", "display", "none: give -- --sink none, or start the call on the desktop"
 
 
 def own_call() -> Row:
     """A short call with oneself, over loopback: all that a call needs is installed and works."""
     name = "a call with oneself"
     if shutil.which(STREAMER) is None:
-        return "fail", name, f"{STREAMER} is not there: install the package paqm-streamer"
+        return "fail", name, f"{STREAMER} is missing: install the package paqm-streamer"
     with socket.create_server(("127.0.0.1", 0)) as free:
         where = f"127.0.0.1:{free.getsockname()[1]}"
     with tempfile.TemporaryDirectory(prefix="paqm-trial-") as home:
@@ -277,7 +277,7 @@ def own_call() -> Row:
                 said.append(end.communicate(timeout=60)[1])
             except subprocess.TimeoutExpired:
                 end.kill()
-                said.append(end.communicate()[1] + "it does not end")
+                said.append(end.communicate()[1] + "it did not end")
         reader = store.Reader(Path(home))
         shown = [
             len(reader.table(Path(home, str(number), "video.csv"), {"play_ns": int}))

@@ -16,7 +16,7 @@ VERSION = "0.1.0"
 HELP = f"""usage: paqm-trial COMMAND [OPTION...]
 
 A field trial of live video over P-AQM; the handbook,
-/usr/share/doc/paqm-trial/trial.md, and paqm-trial(1) lead through one.
+/usr/share/doc/paqm-trial/trial.md, and paqm-trial(1) guide you.
 
 commands:
   check      is everything here that the trial needs?
@@ -27,7 +27,7 @@ commands:
   forget     delete what is too old, one call, or all
 
 options:
-  --help     show this; `paqm-trial COMMAND --help` tells of a command
+  --help     show this; `paqm-trial COMMAND --help` describes a command
   --version  show the version ({VERSION})
 """
 
@@ -66,7 +66,7 @@ def _keep(parser: argparse.ArgumentParser) -> None:
         type=_days,
         default=store.KEEP_DAYS,
         metavar="DAYS",
-        help=f"delete data after so many days ({store.KEEP_DAYS})",
+        help=f"delete data after this many days ({store.KEEP_DAYS})",
     )
 
 
@@ -90,7 +90,7 @@ def build(command: str) -> argparse.ArgumentParser:
             help=f"where the data are, or will be ({router.HOME} of a router, else "
             f"{call.home_folder()})",
         )
-        parser.add_argument("--json", action="store_true", help="say it as JSON")
+        parser.add_argument("--json", action="store_true", help="print JSON")
     elif command == "router":
         parser.add_argument("device", metavar="DEVICE", help="the device towards the slow link")
         _baseline(parser)
@@ -106,7 +106,7 @@ def build(command: str) -> argparse.ArgumentParser:
             metavar="paqm|baseline",
             help="with --alternate none: this queue only (paqm)",
         )
-        parser.add_argument("--seed", type=int, metavar="N", help="of the order of turns (drawn)")
+        parser.add_argument("--seed", type=int, metavar="N", help="seed of the turns (drawn)")
         parser.add_argument(
             "--paqm",
             default="feedback icmp",
@@ -117,12 +117,12 @@ def build(command: str) -> argparse.ArgumentParser:
             "--restore",
             type=Path,
             metavar="FILE",
-            help="lines for tc that make the queue of before",
+            help="lines for tc that make the previous queue",
         )
         parser.add_argument(
             "--foreground", action="store_true", help="run here until Ctrl-C, not as a service"
         )
-        parser.add_argument("--resume", action="store_true", help="go on with the plan of before")
+        parser.add_argument("--resume", action="store_true", help="continue the previous plan")
         _keep(parser)
         _folder(parser, router.HOME)
     elif command == "call":
@@ -133,7 +133,7 @@ def build(command: str) -> argparse.ArgumentParser:
         parser.add_argument(
             "--meet",
             metavar="HOST",
-            help="meet the other end at this rendezvous; --listen still says who is called",
+            help="meet the other end at this rendezvous; --listen still tells who is called",
         )
         parser.add_argument(
             "--secret",
@@ -153,7 +153,7 @@ def build(command: str) -> argparse.ArgumentParser:
         )
         _keep(parser)
         _folder(parser, call.home_folder())
-        parser.epilog = "What follows -- goes to paqm-streamer call: -- --source screen"
+        parser.epilog = "Words after -- go to paqm-streamer call: -- --source screen"
     elif command == "report":
         parser.add_argument(
             "folders",
@@ -180,7 +180,7 @@ def build(command: str) -> argparse.ArgumentParser:
         _folder(parser, router.HOME)
     else:
         parser.add_argument("--call", metavar="ID", help="this call only")
-        parser.add_argument("--older", type=_days, metavar="DAYS", help="what is older than that")
+        parser.add_argument("--older", type=_days, metavar="DAYS", help="all older than this")
         parser.add_argument("--all", action="store_true", help="everything")
         _folder(parser, call.home_folder())
     return parser
@@ -188,12 +188,12 @@ def build(command: str) -> argparse.ArgumentParser:
 
 def forget(args: argparse.Namespace) -> int:
     if bool(args.call) + (args.older is not None) + args.all > 1:
-        raise Trouble("one of --call, --older and --all at a time")
+        raise Trouble("give only one of --call, --older and --all")
     gone = store.forget(args.dir, -math.inf if args.all else args.older, args.call)
     if args.all:
         for name in ("salt",):
             (args.dir / name).unlink(missing_ok=True)
-    say(f"deleted: {', '.join(gone) if gone else 'nothing, all is younger'}")
+    say(f"deleted: {', '.join(gone) if gone else 'nothing, everything is newer'}")
     return 0
 
 
@@ -248,7 +248,7 @@ def main(words: list[str]) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(err, BrokenPipeError):  # whoever read it has left
             return 1
-        say(f"{err.filename or 'what is printed'}: {err.strerror}")
+        say(f"{err.filename or 'standard output'}: {err.strerror}")
         return 2
     except KeyboardInterrupt:
         return 130

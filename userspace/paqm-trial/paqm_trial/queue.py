@@ -59,7 +59,7 @@ def run(*words: str, text: str | None = None, name: str = "") -> str:
             words, input=text, capture_output=True, text=True, timeout=30, errors="replace"
         )
     except FileNotFoundError:
-        raise Trouble(f"{words[0]} is not there: install it") from None
+        raise Trouble(f"{words[0]} is missing: install it") from None
     except subprocess.TimeoutExpired:
         raise Trouble(f"{name or shlex.join(words)}: no answer for 30 s") from None
     if done.returncode:
@@ -74,7 +74,7 @@ def show(device: str, statistics: bool = True) -> list[dict[str, Any]]:
         found = json.loads(run(*words) or "[]")
     except ValueError:
         raise Trouble(
-            f"{shlex.join(words)} does not say JSON: iproute2 6.1 or newer is needed"
+            f"{shlex.join(words)} does not print JSON: iproute2 6.1 or newer is needed"
         ) from None
     # ingress and clsact stay where they are: they are no queue
     return [one for one in found if isinstance(one, dict) and one.get("kind") not in STAYING]
@@ -91,7 +91,7 @@ def ours(shown: list[dict[str, Any]]) -> bool:
 
 def need_name(device: str) -> None:
     if not re.fullmatch(r"[^/\s]{1,15}", device) or device in (".", ".."):
-        raise Trouble(f'"{device}" is no name of a device')
+        raise Trouble(f'"{device}" is not a device name')
 
 
 def real_name(name: str) -> str:
@@ -158,7 +158,7 @@ def find(device: str) -> list[str]:
     root = root_of(shown)
     if ours(shown):
         raise Trouble(
-            f"{device} has the queue of a trial that did not end: paqm-trial end {device}"
+            f"{device} has the queue of a trial that did not end: run paqm-trial end {device}"
         )
     more = _has_more(device)
     bare = root is None or root.get("handle") == "0:" or root.get("kind") == "noqueue"
@@ -173,7 +173,7 @@ def find(device: str) -> list[str]:
     raise Trouble(
         f"{device} has a queue that cannot be put back for certain ({line or 'a tree'}"
         f"{' with classes or filters' if more else ''}): "
-        "write its tc commands into a file, one a line without the word tc, and name it "
+        "write its tc commands into a file, one per line without the word tc, and give it "
         "by --restore FILE"
     )
 
@@ -190,7 +190,7 @@ def check_restore(text: str, device: str) -> list[str]:
                 "..., class ... or filter ..."
             )
         if words[0] == "qdisc" and STAYING.intersection(words):
-            raise Trouble(f'--restore: "{line}": leave it out, the trial leaves that where it is')
+            raise Trouble(f'--restore: "{line}": omit it, the trial leaves that in place')
     return lines
 
 
@@ -199,7 +199,7 @@ def try_restore(device: str, batch: list[str]) -> None:
     for line in batch:
         words = line.split()
         if words.count("dev") > 1 or ON_DEVICE.intersection(words):
-            say(f'--restore is not tried beforehand: it hangs on devices of this host ("{line}")')
+            say(f'--restore is not tried beforehand: it depends on devices of this host ("{line}")')
             return
     there = re.compile(rf"\bdev\s+{re.escape(device)}(?!\S)")
     text = "".join(there.sub(f"dev {TRY}", line) + "\n" for line in batch)
@@ -227,7 +227,7 @@ def framing(words: list[str]) -> tuple[int, int, str]:
     try:
         return int(said["overhead"]), int(said["mpu"]), said["linklayer"]
     except ValueError:
-        raise Trouble(f'--paqm "{shlex.join(words)}": overhead and mpu are numbers') from None
+        raise Trouble(f'--paqm "{shlex.join(words)}": overhead and mpu must be numbers') from None
 
 
 def header_of(device: str) -> int:
@@ -251,7 +251,7 @@ def htb_rate(bandwidth: str, words: list[str]) -> str:
     """Its rate, with what the link adds to packets; of ptm's blocks it does not know."""
     overhead, mpu, layer = framing(words)
     if overhead < 0:
-        raise Trouble(f"overhead {overhead}: only cake can take bytes off, --baseline cake")
+        raise Trouble(f"overhead {overhead}: only cake can subtract bytes: give --baseline cake")
     if layer == "ptm":
         bandwidth, layer = f"{int(parse_rate(bandwidth) * 64 / 65)}bit", "ethernet"
     more = f" overhead {overhead}" if overhead else ""

@@ -61,7 +61,7 @@ def folders(places: list[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
         for home, names, _ in os.walk(place):
             looked += 1
             if looked > MOST_FOLDERS:
-                raise Trouble(f"{place}: too many folders below it; name the data folders alone")
+                raise Trouble(f"{place}: too many folders below it; name only the data folders")
             names.sort()
             if len(Path(home).relative_to(place).parts) >= DEPTH:
                 names.clear()
@@ -287,7 +287,7 @@ def merge(places: list[Path]) -> dict[str, Any]:
     found, routers, ends = load(places)
     if not found:
         raise Trouble(
-            "no data of a trial are in these folders: name what paqm-trial router and "
+            "these folders hold no trial data: name those that paqm-trial router and "
             "paqm-trial call have written"
         )
     calls = pair(ends)

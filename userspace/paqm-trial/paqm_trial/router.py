@@ -79,10 +79,10 @@ def why_unknown() -> str:
         return "are sch-paqm-dkms (with the kernel's headers) and tc-paqm installed?"
     if running not in built:
         return (
-            f"its module is built for {', '.join(built)}, and {running} runs: restart the machine, "
+            f"its module is built for {', '.join(built)}, but {running} runs: restart the machine, "
             f"or install linux-headers-{running}"
         )
-    return "its module is there: modprobe sch_paqm tells what is wrong with it; is tc-paqm there?"
+    return "its module is installed: modprobe sch_paqm shows its fault; is tc-paqm installed?"
 
 
 def check_plan(plan: dict[str, Any]) -> None:
@@ -206,7 +206,7 @@ class Router:
                 return
             if str(err) != self.trouble:
                 tell_manager(str(err))
-                say(f"{err}; tried again every {RETRY_S} s")
+                say(f"{err}; trying again every {RETRY_S} s")
                 self.event("trouble", detail=str(err)[:500])
             self.trouble, self.arm = str(err), ""
         today = store.day_of(time.time_ns())
@@ -274,8 +274,8 @@ def release(folder: Path, plan: dict[str, Any]) -> str:
     state = store.read_json(folder / STATE)
     device = plan["device"]
     if state is None:
-        return f"{device}: what stood there before stands there"
-    said = f"{device}: the machine was started anew, its own queue stands there"
+        return f"{device}: what stood there before is in place"
+    said = f"{device}: the machine was restarted, its own queue is in place"
     try:
         if state.get("boot") == boot_id():
             if state.get("putting_back") or queue.ours(queue.show(device)):
@@ -286,7 +286,7 @@ def release(folder: Path, plan: dict[str, Any]) -> str:
     except Trouble as err:
         if Path("/sys/class/net", device).exists():
             raise Trouble(
-                f"{device}: what stood there before is not back: {err}; mend that and end again, "
+                f"{device}: what stood there before is not back: {err}; fix that and end again, "
                 f"or make its queue yourself and delete {folder / STATE}"
             ) from err
         said = f"{device}: the device is gone, and its queue with it ({err})"
@@ -299,7 +299,7 @@ def load_plan(folder: Path, ended: bool = False) -> dict[str, Any]:
     plan = store.read_json(folder / PLAN)
     if plan is None or plan.get("ended_ns") and not ended or plan.get("version") != store.FORMAT:
         raise Trouble(
-            f"{folder}: no trial is set up there; paqm-trial router DEVICE --bandwidth RATE does it"
+            f"{folder}: no trial is set up there; paqm-trial router DEVICE --bandwidth RATE does so"
         )
     return plan
 
@@ -320,7 +320,7 @@ def as_service(args: Any) -> bool:
 
 def need_root() -> None:
     if os.geteuid():
-        raise Trouble("the queue of a device is root's affair: sudo paqm-trial ...")
+        raise Trouble("only root may change the queue of a device: sudo paqm-trial ...")
 
 
 def start(args: Any) -> int:
@@ -392,7 +392,7 @@ def await_queue(unit: str, before: str | None) -> str:
             return status.removeprefix(ATTACHED)
         time.sleep(0.2)
     if state == "active" and status:
-        raise Trouble(f"{status}; the service goes on trying: mend that, or end the trial")
+        raise Trouble(f"{status}; the service keeps trying: fix that, or end the trial")
     raise Trouble(
         f"the service has no queue after {START_S} s, but may get it yet: systemctl status {unit} "
         "and systemctl list-jobs tell what it waits for"
@@ -452,7 +452,7 @@ def end_one(args: Any, device: str) -> None:
         try:
             queue.run("systemctl", "disable", "--now", "--quiet", UNIT.format(device))
         except Trouble as err:
-            say(f"{err}: no matter, if the trial did not run as a service")
+            say(f"{err}: harmless if the trial did not run as a service")
     stop_process(folder)
     say(release(folder, plan))
     if not args.pause:
@@ -473,10 +473,10 @@ def stop_process(folder: Path) -> None:
         time.sleep(0.1)
     if not held:
         raise Trouble(
-            f"{folder}: a process has the trial whose number is not known: fuser {folder}/lock "
-            "tells it; end it, then again"
+            f"{folder}: a process of unknown number has the trial: fuser {folder}/lock "
+            "shows it; end it, then try again"
         )
-    raise Trouble(f"{folder}: the process {held} does not end; kill -9 {held}, then again")
+    raise Trouble(f"{folder}: the process {held} does not end; kill -9 {held}, then try again")
 
 
 def lock_of_other(folder: Path) -> int | None:

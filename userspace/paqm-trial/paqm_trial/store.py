@@ -92,11 +92,11 @@ def open_folder(path: Path, role: str, keep_days: int) -> dict[str, Any]:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         free = free_bytes(path)
     except OSError as err:
-        raise Trouble(f"{path}: {err.strerror}; choose another place by {where}") from err
+        raise Trouble(f"{path}: {err.strerror}; choose another place with {where}") from err
     if free < LEAST_FREE:
         raise Trouble(
             f"{path}: {free >> 20} MB are free, {LEAST_FREE >> 20} MB are needed: make "
-            f"room, or choose another place by {where}"
+            f"room, or choose another place with {where}"
         )
     about = read_json(path / ABOUT)
     if about is None and (path / ABOUT).exists():
@@ -168,7 +168,7 @@ class Lines:
                 raise Trouble(f"{self.folder}: cannot write: {err.strerror}") from err
             if not self.full:
                 say(
-                    f"{self.folder}: cannot write: {err.strerror}; all else goes on, the figures "
+                    f"{self.folder}: cannot write: {err.strerror}; all else continues, the figures "
                     "of this time are lost"
                 )
             self.full = self.was_full = True
@@ -243,7 +243,7 @@ class Reader:
     def _open(self, path: Path) -> IO[str] | None:
         file = open_plain(path)
         if file is None and os.path.lexists(path):
-            self.problems.append(f"{path.name}: not a file that can be read, or above 1 GB")
+            self.problems.append(f"{path.name}: not a readable file, or above 1 GB")
         return file
 
     def lines(self, path: Path) -> Iterator[dict[str, Any]]:
@@ -275,7 +275,7 @@ class Reader:
                 head = next(table, [])
                 places = [head.index(name) for name in columns]
             except (ValueError, csv.Error):
-                self.problems.append(f"{path.name}: has not the columns {', '.join(columns)}")
+                self.problems.append(f"{path.name}: lacks the columns {', '.join(columns)}")
                 return []
             kinds = list(columns.values())
             while True:
@@ -312,7 +312,7 @@ def forget(folder: Path, older_days: float | None = None, call: str | None = Non
     """Deletes what is older than the folder keeps (or than `older_days`), or one call."""
     about = read_json(folder / ABOUT)
     if about is None or about.get("kind") != "paqm-trial":
-        raise Trouble(f"{folder}: no data of a trial are here; name their folder by --dir")
+        raise Trouble(f"{folder}: no trial data are here; name their folder with --dir")
     keep = number(about.get("keep_days")) or KEEP_DAYS
     limit = keep if older_days is None else older_days
     gone = []

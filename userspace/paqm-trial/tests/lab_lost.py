@@ -84,7 +84,7 @@ def camera() -> None:
     )
     time.sleep(GONE)
     clip.write_bytes(whole)
-    check("and when it is back", caller.until("is there again"), caller.said)
+    check("and when it is back", caller.until(": is back"), caller.said)
     ends = call.over()
     check("camera: the call comes to its end", set(ends.values()) == {0}, call.said())
     row = call.row()

@@ -208,7 +208,7 @@ class Service(Case):
         status, said = self.say(*words[:4])
         self.assertEqual(status, 0, said)
         self.assertIn("enable --now --no-block --quiet paqm-trial@lo.service", self.ran)
-        for role, advice in (("router", " --foreground --dir"), ("call", "by --dir")):
+        for role, advice in (("router", " --foreground --dir"), ("call", "with --dir")):
             with mock.patch.object(store, "LEAST_FREE", 1 << 62), self.assertRaises(Trouble) as why:
                 store.open_folder(self.home / role, role, 30)
             self.assertIn(advice, str(why.exception))
@@ -222,7 +222,7 @@ class Service(Case):
             self.assertEqual((status, self.states), (0, []), said)
             self.assertIn("lo: fq_codel stands there; runs as paqm-trial@lo.service", said)
         for state, sub, text, told in (
-            ("active", "running", "tc qdisc: no way", "tc qdisc: no way; the service goes on"),
+            ("active", "running", "tc qdisc: no way", "tc qdisc: no way; the service keeps trying"),
             ("active", "running", "", "the service has no queue after"),
             ("inactive", "dead", "attached: paqm", "the service has no queue after"),
             ("activating", "auto-restart", "tc: gone", "does not stay: journalctl"),

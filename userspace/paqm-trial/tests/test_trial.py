@@ -536,7 +536,7 @@ class Call(Case):
             contextlib.redirect_stderr(io.StringIO()) as said,
         ):
             self.assertEqual(cli.main(["call", *map(str, words)]), 2)
-        self.assertIn("call.json is deleted, since addresses are in it", said.getvalue())
+        self.assertIn("call.json is deleted, since it holds addresses", said.getvalue())
         for word in ("198.51.100.77", "203.0.113.9", "Nordmann"):
             self.assertNotIn(word, self.everything())
         (self.data / "salt").write_text("")
