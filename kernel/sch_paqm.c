@@ -59,7 +59,7 @@
  * Does nothing ever make packets wait? There is no shaper, here or above, and the device takes
  * all: it is another's, or has queues of its own that do not stop this one (mac80211).
  */
-static bool paqm_never_waits(const struct Qdisc *sch, const struct paqm_config *cfg)
+static bool paqm_never_waits(struct Qdisc *sch, const struct paqm_config *cfg)
 {
 	return (!cfg->bandwidth || cfg->bandwidth == PAQM_BANDWIDTH_AUTO) &&
 	       sch->parent == TC_H_ROOT && qdisc_dev(sch)->priv_flags & IFF_NO_QUEUE;
