@@ -46,6 +46,14 @@ for driver in virtio_net e1000; do
 	same "two $driver devices" "${#pair[@]}" 2
 	. "$here/router.sh" "$driver" "${pair[@]}"
 done
+echo "# Wi-Fi, whose cards queue packets out of reach"
+check "a simulated radio" modprobe mac80211_hwsim radios=1
+wlan=$(basename /sys/class/ieee80211/phy*/device/net/*)
+has "tc warns that nothing will wait there" \
+	"$(tc qdisc replace dev "$wlan" root paqm bandwidth auto 2>&1)" 'never lets packets wait'
+has "but not with a rate" "$(tc qdisc replace dev "$wlan" root paqm bandwidth 20mbit 2>&1)" '^$'
+check "tc removes it from there" tc qdisc del dev "$wlan" root
+check "the radio goes" modprobe -r mac80211_hwsim
 check "modules unload after traffic" modprobe -r sch_paqm paqm_feedback
 check "the package's own test (autopkgtest)" "$here/attach"
 check "no warning from the kernel" no_faults
