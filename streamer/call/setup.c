@@ -26,11 +26,31 @@
 /* RFC 8837, table 1: sound, and interactive video, of medium priority. */
 const guint call_dscp[CALL_MEDIA] = {[CALL_VIDEO] = 36, [CALL_AUDIO] = 46};
 
-static gboolean has_display(void)
+static gboolean has_word(const char *variable)
 {
-	const char *x = g_getenv("DISPLAY"), *wayland = g_getenv("WAYLAND_DISPLAY");
+	const char *word = g_getenv(variable);
 
-	return (x && *x) || (wayland && *wayland);
+	return word && *word;
+}
+
+/* Will there be something to see, and to be seen in? */
+static gboolean displays_fit(const struct call *c, GError **error)
+{
+	gboolean screen = !strcmp(c->source, "screen"), wayland = has_word("WAYLAND_DISPLAY");
+
+	/* Programs of X see a black root window there. */
+	if (screen && wayland)
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--source screen: this is a Wayland session, which shows its screen to "
+			    "no program by X; log in to a session on Xorg instead");
+	else if ((screen || c->self_view || !strcmp(c->sink, "window")) && !wayland &&
+		 !has_word("DISPLAY"))
+		g_set_error(error, USAGE_ERROR, 0,
+			    "there is no display: give --sink none or --sink FILE.y4m, no "
+			    "--self-view, and a --source other than screen");
+	else
+		return TRUE;
+	return FALSE;
 }
 
 /* Only what is played is known, and only a microphone hears it. */
@@ -193,14 +213,7 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 	c->audio = c->audio ? c->audio : g_strdup("mic");
 	c->sink = c->sink ? c->sink : g_strdup("window");
 	c->audio_sink = c->audio_sink ? c->audio_sink : g_strdup("auto");
-	if ((!strcmp(c->sink, "window") || c->self_view || !strcmp(c->source, "screen")) &&
-	    !has_display()) {
-		g_set_error(error, USAGE_ERROR, 0,
-			    "there is no display: give --sink none or --sink FILE.y4m, no "
-			    "--self-view, and a --source other than screen");
-		return FALSE;
-	}
-	return parse_echo(c, error);
+	return displays_fit(c, error) && parse_echo(c, error);
 }
 
 /* Is there the encoder? What it leaves to headers depends on the way to the peer. */
