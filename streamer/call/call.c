@@ -15,6 +15,7 @@
  * has a fixed small rate. rtpbin plays both in step by their sender reports.
  */
 #include "streamer/call/fullscreen.h"
+#include "streamer/call/portal.h"
 #include "streamer/call/state.h"
 
 #include <glib-unix.h>
@@ -430,6 +431,7 @@ out:
 		device_free(c->devices[i]);
 		g_free(c->found[i]);
 	}
+	portal_free(c->portal);
 	for (int i = 0; i < CALL_MEDIA; i++) {
 		guard_free(c->guard[i]);
 		g_mutex_clear(&c->capture[i].lock);

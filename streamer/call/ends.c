@@ -6,6 +6,7 @@
 #include <gst/video/video.h>
 
 #include "streamer/call/choose.h"
+#include "streamer/call/portal.h"
 #include "streamer/call/state.h"
 #include "streamer/media/parts.h"
 
@@ -59,6 +60,19 @@ static char *y4m_camera(struct call *c)
 	return elements;
 }
 
+/* X shows programs a black screen there. */
+static gboolean use_portal(struct call *c, GError **error)
+{
+	const char *wayland = g_getenv("WAYLAND_DISPLAY");
+
+	if (strcmp(c->source, "screen") || !wayland || !*wayland)
+		return TRUE;
+	c->portal = portal_open(error);
+	if (c->portal)
+		c->found[CALL_CAMERA] = portal_elements(c->portal);
+	return c->portal != NULL;
+}
+
 gboolean call_find_devices(struct call *c, GError **error)
 {
 	const struct {
@@ -80,7 +94,7 @@ gboolean call_find_devices(struct call *c, GError **error)
 		if (!c->found[all[i].device])
 			return FALSE;
 	}
-	return TRUE;
+	return use_portal(c, error);
 }
 
 /* The one of that name, or the usual one. */
@@ -194,7 +208,7 @@ static char *camera(struct call *c)
 	if (!strcmp(c->source, "test"))
 		any = g_strdup("videotestsrc is-live=true pattern=ball");
 	else if (!strcmp(c->source, "screen"))
-		any = g_strdup("ximagesrc use-damage=false");
+		any = g_strdup(found(c, CALL_CAMERA, "ximagesrc use-damage=false"));
 	else if (choose_is(c->source, "camera") || g_str_has_prefix(c->source, "/dev/video"))
 		any = device_camera(c);
 	else

@@ -36,20 +36,12 @@ static gboolean has_word(const char *variable)
 /* Will there be something to see, and to be seen in? */
 static gboolean displays_fit(const struct call *c, GError **error)
 {
-	gboolean screen = !strcmp(c->source, "screen"), wayland = has_word("WAYLAND_DISPLAY");
-
-	/* Programs of X see a black root window there. */
-	if (screen && wayland)
-		g_set_error(error, USAGE_ERROR, 0,
-			    "--source screen: this is a Wayland session, which shows its screen to "
-			    "no program by X; log in to a session on Xorg instead");
-	else if ((screen || c->self_view || !strcmp(c->sink, "window")) && !wayland &&
-		 !has_word("DISPLAY"))
-		g_set_error(error, USAGE_ERROR, 0,
-			    "there is no display: give --sink none or --sink FILE.y4m, no "
-			    "--self-view, and a --source other than screen");
-	else
+	if ((strcmp(c->sink, "window") && !c->self_view && strcmp(c->source, "screen")) ||
+	    has_word("DISPLAY") || has_word("WAYLAND_DISPLAY"))
 		return TRUE;
+	g_set_error(error, USAGE_ERROR, 0,
+		    "there is no display: give --sink none or --sink FILE.y4m, no --self-view, and "
+		    "a --source other than screen");
 	return FALSE;
 }
 

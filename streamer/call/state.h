@@ -111,6 +111,7 @@ struct call {
 	GstElement *pipeline, *bin, *mute, *opus;
 	struct call_in in[CALL_MEDIA];
 	char *found[CALL_DEVICES];	      /* elements of those that were named; else NULL */
+	struct portal *portal;		      /* shows a Wayland session's screen, or NULL */
 	struct device *devices[CALL_DEVICES]; /* NULL: there is no need for it */
 	guint64 window;			      /* of the screen, as fullscreen.h has it */
 	struct size size;		      /* of the peer's pictures */

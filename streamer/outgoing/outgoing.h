@@ -108,10 +108,13 @@ struct outgoing {
 	guint frames, qp, raw;
 	guint64 wire_bytes;
 	gint64 begun, newest; /* first and last picture that came to the encoder, ns; -1: none */
-	gint64 slow_since;    /* us: left_out counts from here */
-	guint left_out;	      /* by OUTGOING_QUEUE; the camera's thread counts */
+	double paced;	      /* interval of the pacer, s */
+
+	/* counted before OUTGOING_QUEUE, by the camera's thread */
+	gint64 came, came_before; /* us: the newest picture, and the one before */
+	gint64 slow_since;	  /* us: left_out counts from here */
+	guint left_out;
 	gboolean slow_told;
-	double paced; /* interval of the pacer, s */
 };
 
 /**

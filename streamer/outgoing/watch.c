@@ -105,15 +105,30 @@ static void on_group(GstElement *enc, const GstStructure *g, gpointer data)
 	o->group(enc, g, o->data);
 }
 
-/* The camera's thread: a picture has no room before the encoder. Told once, if it goes on. */
+/* The camera's thread, as the next. */
+static GstPadProbeReturn on_offered_picture(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	struct outgoing *o = data;
+
+	(void)pad;
+	(void)info;
+	o->came_before = o->came;
+	o->came = g_get_monotonic_time();
+	return GST_PAD_PROBE_OK;
+}
+
+/* A picture finds no room before the encoder. Told once, if it goes on. */
 static void on_overrun(GstElement *queue, gpointer data)
 {
 	struct outgoing *o = data;
-	gint64 now = g_get_monotonic_time();
 
 	(void)queue;
-	if (now - o->slow_since > SLOW_S * G_USEC_PER_SEC) {
-		o->slow_since = now;
+	/* A slow camera's pictures are repeated, several at once; but then room comes before the
+	 * next. */
+	if (o->came - o->came_before < o->interval / 2 * G_USEC_PER_SEC)
+		return;
+	if (o->came - o->slow_since > SLOW_S * G_USEC_PER_SEC) {
+		o->slow_since = o->came;
 		o->left_out = 0;
 	}
 	if (++o->left_out != SLOW_PICTURES || o->slow_told)
@@ -130,8 +145,10 @@ void watch_pictures(struct outgoing *o)
 					 : gst_object_ref(o->encoders[0]);
 	GstPad *pad = gst_element_get_static_pad(first, "sink");
 
-	if (queue)
+	if (queue) {
+		part_probe(queue, "sink", on_offered_picture, o);
 		g_signal_connect(queue, "overrun", G_CALLBACK(on_overrun), o);
+	}
 	/* What enters the encoder, or what splits pictures for several. */
 	gst_object_unref(first);
 	g_signal_connect(pad, "notify::caps", G_CALLBACK(on_caps), o);

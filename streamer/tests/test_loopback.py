@@ -562,7 +562,7 @@ def usage(program: str, tmp: Path) -> None:
           "in-band"], "--carrier probe"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--ecn", "x"], "ect1"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--ecn", "ect0", "--controller",
-          "gcc"], "answer marks"),
+          "gcc"], "respond to marks"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--controller", "ecf", "--carrier",
           "in-band"], "--controller erf"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--controller", "ecf", "--carrier",
