@@ -31,7 +31,7 @@ CAST = "org.freedesktop.impl.portal.ScreenCast"
 NAME = "org.freedesktop.impl.portal.desktop.paqmtest"
 DESKTOP = "/org/freedesktop/portal/desktop"
 PORTAL = "/usr/libexec/xdg-desktop-portal"
-REQUEST = '<arg type="o" direction="in"/><arg type="o" direction="in"/><arg type="s" direction="in"/>'
+REQUEST = '<arg type="o" direction="in"/>' * 2 + '<arg type="s" direction="in"/>'
 OPTIONS = '<arg type="a{sv}" direction="in"/>'
 ANSWER = '<arg type="u" direction="out"/><arg type="a{sv}" direction="out"/>'
 INTERFACE = f"""<node><interface name="{CAST}">
@@ -44,6 +44,7 @@ INTERFACE = f"""<node><interface name="{CAST}">
 PROPERTIES = {"AvailableSourceTypes": 3, "AvailableCursorModes": 3, "version": 4}
 GIVEN, CANCELLED, FAILED = range(3)
 SECONDS, FPS = 6, 30
+PORT = 39090
 checks = [0, 0]  # passed, failed
 
 
@@ -122,7 +123,7 @@ def desktop(home: Path, code: int) -> Iterator[None]:
 
 def call(home: Path, streamer: str) -> tuple[int, str, bytes]:
     """Status and words of a caller that shows its screen, and what the other end has seen."""
-    seen, secret, where = home / "seen.y4m", home / "secret", f"127.0.0.1:{39000 + os.getpid() % 999}"
+    seen, secret, where = home / "seen.y4m", home / "secret", f"127.0.0.1:{PORT}"
     seen.unlink(missing_ok=True)
     secret.touch(0o600)
     secret.write_text(secrets.token_hex(24))
