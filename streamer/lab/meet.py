@@ -405,8 +405,8 @@ def ends(build: Path) -> None:
     for path in (secret, wrong):
         path.touch(0o600)
         path.write_text(secrets.token_hex(24) + "\n")
-    for words_, says in ((["--meet", SERVER, "--listen"], "leave --listen out"),
-                         (["--meet", SERVER, "127.0.0.2"], "leave 127.0.0.2 out"),
+    for words_, says in ((["--meet", SERVER, "--listen"], "omit --listen"),
+                         (["--meet", SERVER, "127.0.0.2"], "omit 127.0.0.2"),
                          (["--meet", SERVER, "--ice", "off"], "omit --ice off"),
                          (["--meet", "host.example:0"], "is not an address")):
         tried = call(build, "--secret", secret, *words_)

@@ -337,6 +337,8 @@ def _with_sender(
         return found
     first, last = sender.frames.index(both[0]), both[-1][0]
     sent = [row for row in sender.frames[first:] if row[0] <= last]
+    if len(sent) > 1 and got[sent[-1][1]][2] < sent[-1][2]:
+        del sent[-1]  # the end of the call has cut it
     packets = sum(max(row[2], 0) for row in sent)
     arrived = sum(min(got[row[1]][2], row[2]) for row in sent if row[1] in got)
     found["frames_sent"] = len(sent)

@@ -332,7 +332,7 @@ class Turns:
         check("and replaced", one.until("(?s)replaced.*rv: paqm"), one.said)
         inside("r", "ip", "link", "set", "rv", "down")
         inside("r", "ip", "link", "set", "rv", "name", "gone0")
-        check("a device that goes is told of", one.until("tried again"), one.said)
+        check("a device that goes is told of", one.until("trying again"), one.said)
         inside("r", "ip", "link", "set", "gone0", "name", "rv")
         inside("r", "ip", "link", "set", "rv", "up")
         check("and taken when it comes", one.until("works again"), one.said)
