@@ -72,7 +72,7 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 	struct paqm_flows table = {};
 	struct paqm_fb *fb = q->fb;
 	const u8 *key = NULL;
-	bool lowers, tell;
+	bool lowers, tell, news;
 	u32 source;
 	int err;
 
@@ -125,6 +125,7 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 		if (key)
 			paqm_fb_set_key(fb, cfg.key_id, key);
 	}
+	news = !q->flows.flow || cfg.bandwidth != q->cfg.bandwidth;
 	lowers = paqm_lowers(cfg.limit, q->cfg.limit) ||
 		 paqm_lowers(cfg.media_limit, q->cfg.media_limit) ||
 		 paqm_lowers(cfg.elastic_limit, q->cfg.elastic_limit);
@@ -133,7 +134,7 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 		paqm_trim(sch);
 	if (fb && table.flow) /* notices that wait point into the old one */
 		paqm_fb_flush(fb);
-	if (paqm_never_waits(sch, &cfg))
+	if (news && paqm_never_waits(sch, &cfg))
 		NL_SET_ERR_MSG(extack,
 			       "paqm: this device (Wi-Fi, veth, bridge, tunnel, ...) never lets packets wait here; give a bandwidth, less than what it can send");
 	err = 0;
