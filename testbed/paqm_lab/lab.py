@@ -274,6 +274,7 @@ def _programs(
             command=[*command, "list" if compiled else "all", *more],
             root=chosen.root,
             places=places,
+            writable=("build",),
             environment=environment,
             cwd=Path("/"),
             real_time=True,  # the sources are newer than the moment at which runs begin

@@ -83,7 +83,7 @@ class Job:
     root: Path | None = None
     change: bool = False
     places: dict[str, Path] = field(default_factory=dict)
-    writable: tuple[str, ...] = ("out", "build")
+    writable: tuple[str, ...] = ("out",)
     environment: dict[str, str] = field(default_factory=dict)
     cwd: Path = field(default_factory=Path.cwd)
     seed: int = 1

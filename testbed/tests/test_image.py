@@ -126,6 +126,14 @@ def inside(house: lab.Lab, out: Path, script: str) -> str:
 
 
 @pytest.mark.lab
+def test_a_guest_changes_its_results_only(house: lab.Lab, tmp_path: Path) -> None:
+    """As SECURITY.md says of what somebody else's scenario could do."""
+    script = 'for place in /run/lab/*; do touch "$place/written" 2>/dev/null && echo "$place"; done'
+    assert inside(house, tmp_path, f"{script}; true").split() == ["/run/lab/out"]
+    assert (tmp_path / "written").exists()
+
+
+@pytest.mark.lab
 def test_a_guest_sees_nothing_of_the_host(house: lab.Lab, tmp_path: Path) -> None:
     said = inside(house, tmp_path, f"""
         ls -d {cache.REPO} {cache.cache_dir()} {tmp_path} 2>/dev/null

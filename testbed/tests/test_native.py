@@ -67,8 +67,8 @@ def test_its_files_are_those_of_a_guest(
     guests.mkdir()
     job = uml.Job(
         directory=tmp_path / "job", command=["sh", "-c", command], root=made[1],
-        places={"repo": cache.REPO, "build": guests}, environment=ENVIRONMENT, cwd=Path("/"),
-        real_time=True,
+        places={"repo": cache.REPO, "build": guests}, writable=("build",),
+        environment=ENVIRONMENT, cwd=Path("/"), real_time=True,
     )
     result = uml.run(made[0], job)
     assert result.good, result.explain()
