@@ -30,7 +30,7 @@ check "killed, it comes back" wait_for other_process "$pid"
 check "and P-AQM with it" wait_for stands 'paqm 7a1: root'
 driver=$(basename "$(readlink /sys/class/net/eth0/device/driver)")
 modprobe -r "$driver"
-check "a device that goes is told of" wait_for trial_says 'tried again'
+check "a device that goes is told of" wait_for trial_says 'trying again'
 check "the device is back" sh -c "modprobe $driver && udevadm settle"
 check "and P-AQM with it" wait_for stands 'paqm 7a1: root'
 
