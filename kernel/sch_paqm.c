@@ -55,14 +55,19 @@
 #define CREATE_TRACE_POINTS
 #include "paqm_trace.h"
 
+static bool paqm_shapes(const struct paqm_config *cfg)
+{
+	return cfg->bandwidth && cfg->bandwidth != PAQM_BANDWIDTH_AUTO;
+}
+
 /*
  * Does nothing ever make packets wait? There is no shaper, here or above, and the device takes
  * all: it is another's, or has queues of its own that do not stop this one (mac80211).
  */
 static bool paqm_never_waits(struct Qdisc *sch, const struct paqm_config *cfg)
 {
-	return (!cfg->bandwidth || cfg->bandwidth == PAQM_BANDWIDTH_AUTO) &&
-	       sch->parent == TC_H_ROOT && qdisc_dev(sch)->priv_flags & IFF_NO_QUEUE;
+	return !paqm_shapes(cfg) && sch->parent == TC_H_ROOT &&
+	       qdisc_dev(sch)->priv_flags & IFF_NO_QUEUE;
 }
 
 static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
@@ -81,8 +86,7 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 		if (err)
 			return err;
 	}
-	if ((!cfg.bandwidth || cfg.bandwidth == PAQM_BANDWIDTH_AUTO) &&
-	    paqm_link_rate(sch, &source) > PAQM_BANDWIDTH_MAX * 8) {
+	if (!paqm_shapes(&cfg) && paqm_link_rate(sch, &source) > PAQM_BANDWIDTH_MAX * 8) {
 		NL_SET_ERR_MSG(extack, "paqm: a link above 800gbit needs a bandwidth");
 		return -ERANGE;
 	}

@@ -63,9 +63,7 @@ static char *y4m_camera(struct call *c)
 /* X shows programs a black screen there. */
 static gboolean use_portal(struct call *c, GError **error)
 {
-	const char *wayland = g_getenv("WAYLAND_DISPLAY");
-
-	if (strcmp(c->source, "screen") || !wayland || !*wayland)
+	if (strcmp(c->source, "screen") || !call_env("WAYLAND_DISPLAY"))
 		return TRUE;
 	c->portal = portal_open(error);
 	if (c->portal)

@@ -26,18 +26,11 @@
 /* RFC 8837, table 1: sound, and interactive video, of medium priority. */
 const guint call_dscp[CALL_MEDIA] = {[CALL_VIDEO] = 36, [CALL_AUDIO] = 46};
 
-static gboolean has_word(const char *variable)
-{
-	const char *word = g_getenv(variable);
-
-	return word && *word;
-}
-
 /* Will there be something to see, and to be seen in? */
 static gboolean displays_fit(const struct call *c, GError **error)
 {
 	if ((strcmp(c->sink, "window") && !c->self_view && strcmp(c->source, "screen")) ||
-	    has_word("DISPLAY") || has_word("WAYLAND_DISPLAY"))
+	    call_env("DISPLAY") || call_env("WAYLAND_DISPLAY"))
 		return TRUE;
 	g_set_error(error, USAGE_ERROR, 0,
 		    "there is no display: give --sink none or --sink FILE.y4m, no --self-view, and "

@@ -145,6 +145,14 @@ struct call {
 	int status;
 };
 
+/* Is a variable of the environment set, and not empty? */
+static inline gboolean call_env(const char *variable)
+{
+	const char *word = g_getenv(variable);
+
+	return word && *word;
+}
+
 /* RTP payload type of an end's pictures. */
 static inline guint call_payload(const struct offer *o)
 {
