@@ -165,8 +165,7 @@ static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
 	paqm_fb_count(err ? &fb->st.failed : &fb->st.sent);
 	if (err)
 		return;
-	paqm_told_set(e->told, paqm_f32_encode(msg.rate, 0), e->now_tick);
-	WRITE_ONCE(e->told->messages, e->told->messages + 1);
+	paqm_told_message(e->told, paqm_f32_encode(msg.rate, 0), e->now_tick);
 }
 
 static void paqm_fb_work(struct work_struct *work)

@@ -81,21 +81,43 @@ struct paqm_fb_rtt {
  * struct paqm_told - what a flow was told last
  * @rate: binary32, 0: nothing
  * @tick: when, clock of the flow table
+ * @low: the lowest that messages said since @low_tick; positive binary32 compare as numbers
+ * @low_then: the lowest of the PAQM_TOLD_LOW_TICKS before, or of the last message if it is older
+ * @low_tick: when @low began
  * @refused: what it was owed since was not in the budget
  * @messages: how many it was sent, lowest bits
  */
 struct paqm_told {
 	u32 rate;
 	u32 tick;
+	u32 low;
+	u32 low_then;
+	u32 low_tick;
 	bool refused;
 	u8 messages;
 };
+
+#define PAQM_TOLD_LOW_TICKS 768 /* more than half of what even a far sender takes to answer */
 
 static inline void paqm_told_set(struct paqm_told *told, u32 rate, u32 now_tick)
 {
 	WRITE_ONCE(told->rate, rate);
 	WRITE_ONCE(told->tick, now_tick);
 	WRITE_ONCE(told->refused, false);
+}
+
+/* A message says @rate: keep what was the lowest in the last second and a half. */
+static inline void paqm_told_message(struct paqm_told *told, u32 rate, u32 now_tick)
+{
+	bool turn = now_tick - told->low_tick >= PAQM_TOLD_LOW_TICKS;
+
+	if (turn || !told->low) {
+		WRITE_ONCE(told->low_then, told->low);
+		WRITE_ONCE(told->low_tick, now_tick);
+	}
+	WRITE_ONCE(told->low, turn || !told->low ? rate : min(told->low, rate));
+	WRITE_ONCE(told->messages, told->messages + 1);
+	paqm_told_set(told, rate, now_tick);
 }
 
 enum paqm_fb_queued {

@@ -126,6 +126,7 @@ struct paqm_flow *paqm_flows_claim(struct paqm_flows *t, const struct paqm_packe
 	WRITE_ONCE(gauge->claim, gauge->claim + 1);
 	WRITE_ONCE(gauge->turns, 0);
 	WRITE_ONCE(more->told.rate, 0);
+	WRITE_ONCE(more->told.low, 0);
 	WRITE_ONCE(more->told.refused, false);
 	more->told_bytes = 0;
 	more->unfit = 0;

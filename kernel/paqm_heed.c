@@ -3,11 +3,38 @@
  * Does a media flow do as it was told? Part of the census (paqm_census.c): process context, without
  * the qdisc lock.
  */
+#include "core/paqm_f32.h"
+#include "core/paqm_fix.h"
 #include "core/paqm_lean.h"
 #include "paqm_census.h"
 
 #define PAQM_DEAF_NOTICE 8 /* notices in vain after which they become rarer */
 #define PAQM_DEAF_RAREST 6 /* and how often they do */
+
+/**
+ * paqm_heed_knows() - the rate by which a flow is judged
+ * @told: its messages
+ * @w: the walk
+ * @fair: what such a flow is told, the lowest of late, bit/s
+ *
+ * Not all messages may be in the budget where many flows begin at once, and a far sender answers
+ * late. One that uses all it was told would be taken for one that leaves something, and others be
+ * offered that. Who was told nothing for long is judged by what all are told.
+ *
+ * Return: @fair, or the lowest that the flow was told lately if that is less, bit/s.
+ */
+u64 paqm_heed_knows(const struct paqm_told *told, const struct paqm_walk *w, u64 fair)
+{
+	u32 low = READ_ONCE(told->low), then = READ_ONCE(told->low_then);
+	u64 rate;
+
+	if (then && w->now_tick - READ_ONCE(told->low_tick) < PAQM_TOLD_LOW_TICKS)
+		low = min(low, then);
+	if (!low || !w->link_q24 || paqm_f32_decode(low, 0, &rate) ||
+	    w->now_tick - READ_ONCE(told->tick) >= 2 * PAQM_TOLD_LOW_TICKS)
+		return fair;
+	return min(fair, paqm_mul_q24(rate, w->link_q24));
+}
 
 /**
  * paqm_heed_rare() - how rarely a flow is told that does not do as told

@@ -351,6 +351,16 @@ static u64 paqm_elastic_each(const struct paqm_sched_data *q)
 			   PAQM_Q16_ONE, q->census.elastic_q16);
 }
 
+/* What the share of a flow that is told 1 bit/s is on the link, Q24; 0 without messages. */
+static u32 paqm_link_by_told(const struct paqm_sched_data *q)
+{
+	u64 ip = paqm_ip_rate(q, PAQM_Q24_ONE);
+
+	if (!q->tell || !ip)
+		return 0;
+	return paqm_mm_untrimmed(paqm_muldiv(PAQM_Q24_ONE, PAQM_Q24_ONE, ip), q->trim);
+}
+
 /* One round of the outer loop. @events: what happened; @whole: a period has ended. */
 static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events, bool whole)
 {
@@ -385,6 +395,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 		w.fair_least = paqm_mm_untrimmed(min3(q->right_low, q->low_now, q->low_then),
 						 q->trim);
 		w.answer_ticks = paqm_flow_clock(PAQM_ANSWER_NS);
+		w.link_q24 = paqm_link_by_told(q);
 	}
 	if (q->fb)
 		paqm_fb_rtt(q->fb, &q->rtt);

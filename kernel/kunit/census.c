@@ -308,6 +308,64 @@ static void paqm_kunit_held(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, paqm_seen.held, 0);
 }
 
+/* Judged by what it was told, where that is less than what all are told now. */
+static void paqm_kunit_knows(struct kunit *test)
+{
+	const u32 rate[] = { paqm_f32_encode(300000, 0), paqm_f32_encode(500000, 0) };
+	struct paqm_walk w = { .now_tick = 5000, .link_q24 = PAQM_Q24_ONE };
+	struct paqm_told told = {};
+	struct paqm_flow *f;
+	u32 n;
+
+	KUNIT_EXPECT_EQ(test, paqm_heed_knows(&told, &w, 800000), 800000); /* no message */
+	paqm_told_message(&told, rate[1], 5000);
+	KUNIT_EXPECT_EQ(test, paqm_heed_knows(&told, &w, 800000), 500000);
+	KUNIT_EXPECT_EQ(test, paqm_heed_knows(&told, &w, 400000), 400000);
+	w.link_q24 = PAQM_Q24(110, 100); /* messages say what IP carries */
+	KUNIT_EXPECT_EQ(test, paqm_heed_knows(&told, &w, 800000), 550000);
+	w.link_q24 = 0; /* no messages any more */
+	KUNIT_EXPECT_EQ(test, paqm_heed_knows(&told, &w, 800000), 800000);
+	w.link_q24 = PAQM_Q24_ONE;
+	/* the lowest counts until the answer to a higher one must have come, */
+	paqm_told_message(&told, rate[0], 5100);
+	paqm_told_message(&told, rate[1], 5200);
+	w.now_tick = 5200;
+	KUNIT_EXPECT_EQ(test, paqm_heed_knows(&told, &w, 800000), 300000);
+	for (n = 5400; n < 5000 + 2 * PAQM_TOLD_LOW_TICKS; n += 200)
+		paqm_told_message(&told, rate[1], n);
+	w.now_tick = told.low_tick + PAQM_TOLD_LOW_TICKS - 1;
+	KUNIT_EXPECT_EQ(test, paqm_heed_knows(&told, &w, 800000), 300000);
+	w.now_tick++;
+	KUNIT_EXPECT_EQ(test, paqm_heed_knows(&told, &w, 800000), 500000);
+	KUNIT_EXPECT_LT(test, w.now_tick, 5100 + 3 * PAQM_TOLD_LOW_TICKS);
+	/* or until long after the last one; one that is under way is none from the past */
+	w.now_tick = told.tick + 2 * PAQM_TOLD_LOW_TICKS - 1;
+	KUNIT_EXPECT_EQ(test, paqm_heed_knows(&told, &w, 800000), 500000);
+	w.now_tick++;
+	KUNIT_EXPECT_EQ(test, paqm_heed_knows(&told, &w, 800000), 800000);
+	w.now_tick = told.tick - 1;
+	KUNIT_EXPECT_EQ(test, paqm_heed_knows(&told, &w, 800000), 800000);
+
+	/* a flow that uses all it knows of leaves nothing to others */
+	paqm_make(test, 64);
+	f = paqm_new(test, paqm_nth(7), PAQM_MEDIA, 1);
+	paqm_count(1, 200, 0);
+	paqm_know(f);
+	paqm_told_message(&paqm_flow_more(&paqm_table, f)->told, rate[1], 1);
+	for (n = 0; n < 12; n++)
+		paqm_window(f, 12500); /* 0.5 Mbit/s, of 1 */
+	KUNIT_EXPECT_EQ(test, paqm_seen.mm.greedy, 0);
+	paqm_link_q24 = PAQM_Q24_ONE;
+	paqm_window(f, 12500);
+	KUNIT_EXPECT_EQ(test, paqm_seen.mm.greedy, 1);
+	KUNIT_EXPECT_EQ(test, paqm_seen.follow_rate, 500000);
+	paqm_window(f, 1250);
+	KUNIT_EXPECT_EQ(test, paqm_seen.mm.greedy, 0);
+	/* another one in its slot knows of nothing */
+	f = paqm_new(test, paqm_nth(7 + (1ULL << 40)), PAQM_MEDIA, 1 + 2 * PAQM_AGE);
+	KUNIT_EXPECT_EQ(test, paqm_flow_more(&paqm_table, f)->told.low, 0);
+}
+
 /* Whose addresses are hosts: those on the side with fewer, but not where that is a single one. */
 static void paqm_kunit_side(struct kunit *test)
 {
@@ -439,6 +497,7 @@ static struct kunit_case paqm_census_cases[] = {
 	KUNIT_CASE(paqm_kunit_strikes),
 	KUNIT_CASE(paqm_kunit_entitled),
 	KUNIT_CASE(paqm_kunit_held),
+	KUNIT_CASE(paqm_kunit_knows),
 	KUNIT_CASE(paqm_kunit_side),
 	KUNIT_CASE(paqm_kunit_hosts),
 	{}

@@ -59,6 +59,7 @@ struct paqm_flows paqm_table;
 struct paqm_census paqm_seen;
 bool paqm_queued;
 bool paqm_rotating;
+u32 paqm_link_q24;
 
 /* A packet of the flow @hash, in @class, at @now_tick. */
 struct paqm_flow *paqm_touch(u64 hash, enum paqm_class class, u32 now_tick, bool *fresh)
@@ -120,6 +121,7 @@ void paqm_count(u32 now_tick, u32 window_ms, u64 fair)
 		.overloaded = true,
 		.queued = paqm_queued,
 		.rotating = paqm_rotating,
+		.link_q24 = paqm_link_q24,
 		.max_every = 40,
 	};
 
@@ -147,6 +149,7 @@ void paqm_make(struct kunit *test, u32 slots)
 	memset(&paqm_table, 0, sizeof(paqm_table));
 	paqm_queued = false;
 	paqm_rotating = false;
+	paqm_link_q24 = 0;
 	memset(&paqm_seen, 0, sizeof(paqm_seen));
 	paqm_table.age_ticks = PAQM_AGE;
 	KUNIT_ASSERT_EQ(test, paqm_flows_alloc(&paqm_table, slots), 0);

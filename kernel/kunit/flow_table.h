@@ -17,6 +17,7 @@ extern struct paqm_flows paqm_table;
 extern struct paqm_census paqm_seen; /* what the last walk found */
 extern bool paqm_queued; /* media has waited before the next walk */
 extern bool paqm_rotating; /* most flows have left young before it */
+extern u32 paqm_link_q24; /* flows have messages: what is said by the link's rate */
 
 void paqm_make(struct kunit *test, u32 slots);
 void paqm_flows_exit(struct kunit *test);
