@@ -44,7 +44,7 @@ static u32 paqm_bytes_us(u64 bps, u64 us, u32 least)
 /* Rate on the IP layer: messages and senders do not count what the link adds. */
 u64 paqm_ip_rate(const struct paqm_sched_data *q, u64 bps)
 {
-	u32 header = qdisc_dev(q->sch)->hard_header_len;
+	u32 header = paqm_header_len(qdisc_dev(q->sch));
 	u32 len = max(q->mean_len, 2 * header + 64);
 
 	return paqm_muldiv(bps, len - header, paqm_link_len(&q->link, len));
