@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Makes the disk of a stock Debian system for the package tests: the distribution's own kernel, dkms
-# and iproute2, systemd, ifupdown and NetworkManager; the kernel's headers lie in a local package
+# and iproute2, systemd, ifupdown, NetworkManager and pppd; the kernel's headers lie in a local package
 # directory. Kept in the user's cache; prints the directory with disk.img, vmlinuz and initrd.
 # Usage: testbed/qemu/image.sh bookworm|trixie        (as root)
 set -euo pipefail
@@ -10,7 +10,7 @@ here=$(dirname "$(readlink -f "$0")")
 . "$here/lib.sh"
 suite=${1:?usage: image.sh bookworm|trixie}
 packages=systemd-sysv,udev,dbus,initramfs-tools,linux-image-amd64,dkms,kmod,iproute2,ifupdown
-packages+=,network-manager,ethtool,jq,python3,procps
+packages+=,network-manager,ppp,pppoe,ethtool,jq,python3,procps
 packages+=,libjansson4,libpcap0.8,libseccomp2,libbpf1
 
 need_root "building a disk image"

@@ -119,6 +119,8 @@ def test_the_package_has_the_recipes_of_the_page() -> None:
         ("ifupdown", r"(up \[ .*key.*)"),
         ("networkmanager-dispatcher", r"(/sbin/tc .* paqm) "),
         ("networkmanager-dispatcher", r"(\[ .*key.*)"),
+        ("ppp-ip-up", r"(/sbin/tc .* paqm) "),
+        ("ppp-ip-up", r"(\[ .*key.*)"),
     ):
         command = re.search(line, shipped[name].replace('"$IFACE"', "$IFACE"))
         assert command is not None and command[1] in page

@@ -61,6 +61,7 @@ check "the package's own test (autopkgtest)" "$here/attach"
 check "no warning from the kernel" no_faults
 
 . "$here/persistence.sh"
+. "$here/pppd.sh"
 . "$here/paqmtop.sh"
 . "$here/daemon.sh"
 . "$here/rlqosd.sh"
