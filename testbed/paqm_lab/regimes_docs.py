@@ -183,13 +183,6 @@ REASONS = (
         "after that. Over 300 ms and more all send too much for a second, 20 to 40 ms wait in "
         "it, and it is more than 1 % of all packets.",
     ),
-    (
-        (20, 30, 300),
-        "Thirty streams on 20 Mbit/s over 300 ms and more: all begin within half a second and are "
-        "told a round trip later. Between 1.5 and 2.7 s up to 28 ms wait, which is more than 1 % "
-        "of all packets. How their first pictures meet decides: over 300 ms p99 is 7.7 and, with "
-        "rtt auto, 24 ms with seed 1, 2.7 and 10.6 ms with seed 2; the limit is 11.",
-    ),
 )
 
 
