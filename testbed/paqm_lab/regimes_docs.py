@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import json
 import textwrap
 from functools import partial
@@ -236,12 +237,11 @@ def page(data: Json) -> str:
         lines.append(markdown.row(title, value, f"≥ {check['limit']:g} %"))
     lines += outside(data)
     if data["versions"]:
-        newest = data["versions"][-1]
-        count = sum(of_newest(data, row) for row in data["points"])
-        older = ", ".join(sorted({one["paqm"] for one in data["versions"]} - {newest["paqm"]}))
-        lines += ["", f"{count} points are of version {newest['paqm']}, kernel {newest['kernel']}."]
-        if older:
-            lines += [f"The others are of {older}."]
+        counts = collections.Counter(row["version"] for row in data["points"])
+        names = dict.fromkeys(one["paqm"] for one in reversed(data["versions"]))
+        parts = [f"{name} ({counts[name]} points)" for name in names]
+        kernel = data["versions"][-1]["kernel"]
+        lines += ["", f"Versions, newest first: {', '.join(parts)}; the newest on Linux {kernel}."]
     return "\n".join(lines) + "\n"
 
 

@@ -232,6 +232,8 @@ def result(
             missing.append(f"{place.name} {place.variant}")
     if earlier:
         versions = [one for one in earlier["versions"] if one not in versions] + versions
+    used = {row["version"] for row in rows}
+    versions = [one for one in versions if one["paqm"] in used]
     return {
         "format": 1,
         "scenario": "regimes",

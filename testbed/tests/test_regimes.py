@@ -142,14 +142,17 @@ def test_losses_are_late_only_after_settling(tmp_path: Path) -> None:
 def test_page_and_map(tmp_path: Path) -> None:
     far = Place(4, 300, 2, True, "rtt-auto")
     rows = [row(), row(far, late=3), row(far, took=None)]
+    for one, version in zip(rows, ("first", "second", "second"), strict=True):
+        one["version"] = version
     data: Json = {
         "points": rows,
         "checks": regimes_judge.checks(rows),
-        "versions": [{"paqm": "test", "kernel": "7"}],
+        "versions": [{"paqm": "first", "kernel": "6"}, {"paqm": "second", "kernel": "7"}],
         "grid": {"points": 264, "run": 3, "missing": []},
     }
     text = regimes_docs.page(data)
     assert "3 of the 264 points" in text and "**0 %**" in text and "**never (≤ 3.2)**" in text
+    assert "second (2 points), first (1 points); the newest on Linux 7." in text
     regimes_docs.draw(data, tmp_path / "img" / "map.png")
     first = (tmp_path / "img" / "map.png").read_bytes()
     regimes_docs.draw(data, tmp_path / "img" / "map.png")
@@ -161,7 +164,9 @@ def test_what_was_run_before_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (place, place.point(1)) for place in (PLACE, Place(4, 300, 2, True), Place(4, 5, 2, True))
     ]
     other = row(here[2][0]) | {"scenario": "as it was before"}
-    old = {"points": [row(late=1), row(here[1][0]), other], "versions": [{"paqm": "old"}]}
+    kept = row(here[1][0]) | {"version": "old"}
+    before = [{"paqm": "gone"}, {"paqm": "old"}]
+    old = {"points": [row(late=1), kept, other], "versions": before}
     anew = row() | {"versions": {"paqm": "new"}}
     monkeypatch.setattr(
         regimes_judge, "load", lambda place, *_: dict(anew) if place is PLACE else None
