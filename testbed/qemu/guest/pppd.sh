@@ -39,10 +39,11 @@ check "its script attached paqm" wait_for has_paqm ppp0
 check "and set the key" wait_for has_key ppp0
 check "the provider sends to the sender" ip -n provider route add 10.1.0.0/24 dev isp0
 
-sender python3 "$here/blast.py" --to 10.9.0.1 --kind rtp --flows 1 --rate 1e6 --size 372 --seconds 10 &
+sender python3 "$here/blast.py" --to 10.9.0.1 --kind rtp --flows 1 --rate 1e6 --size 372 --seconds 20 &
 flow=$!
 # one flow may use 96 % of the line, of which IP has 400 of 422 bytes
 check "the flow is told its rate" wait_for told
+sleep 8 # the mean size of packets is known by then
 within "which is what IP may have" "$(told)" 18.0 18.3
 wait "$flow"
 within "RTP is media" "$(ppp_stat .media.sent_packets)" 300 100000
