@@ -24,11 +24,13 @@
  *			WRITE_ONCE or under sch_tree_lock
  */
 #include <linux/hrtimer.h>
+#include <linux/if_arp.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
+#include <linux/ppp_defs.h>
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
@@ -61,13 +63,20 @@ static bool paqm_shapes(const struct paqm_config *cfg)
 }
 
 /*
- * Does nothing ever make packets wait? There is no shaper, here or above, and the device takes
- * all: it is another's, or has queues of its own that do not stop this one (mac80211).
+ * Does the device take all packets, since it is another's, or has queues of its own that do not
+ * stop this one (mac80211)? PPP over others (PPPoE, L2TP), for whose headers it asks for room, is
+ * so as well, and says it from Linux 6.16 on; a modem stops PPP.
  */
+static bool paqm_takes_all(const struct net_device *dev)
+{
+	return dev->priv_flags & IFF_NO_QUEUE ||
+	       (dev->type == ARPHRD_PPP && dev->hard_header_len > PPP_HDRLEN);
+}
+
+/* Does nothing ever make packets wait? There is no shaper, here or above. */
 static bool paqm_never_waits(struct Qdisc *sch, const struct paqm_config *cfg)
 {
-	return !paqm_shapes(cfg) && sch->parent == TC_H_ROOT &&
-	       qdisc_dev(sch)->priv_flags & IFF_NO_QUEUE;
+	return !paqm_shapes(cfg) && sch->parent == TC_H_ROOT && paqm_takes_all(qdisc_dev(sch));
 }
 
 static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
@@ -140,7 +149,7 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 		paqm_fb_flush(fb);
 	if (news && paqm_never_waits(sch, &cfg))
 		NL_SET_ERR_MSG(extack,
-			       "paqm: this device (Wi-Fi, veth, bridge, tunnel, ...) never lets packets wait here; give a bandwidth, less than what it can send");
+			       "paqm: this device (Wi-Fi, veth, bridge, tunnel, PPPoE, ...) never lets packets wait here; give a bandwidth, less than what it can send");
 	err = 0;
 out:
 	paqm_flows_free(&table);

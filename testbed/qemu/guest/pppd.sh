@@ -37,6 +37,9 @@ check "pppd connects" pppd plugin pppoe.so nic-dsl0 noauth noipdefault defaultro
 	holdoff 1 maxfail 0 lcp-echo-interval 0 updetach
 check "its script attached paqm" wait_for has_paqm ppp0
 check "and set the key" wait_for has_key ppp0
+has "tc warns that nothing waits there without a rate" \
+	"$(tc qdisc replace dev ppp0 root handle 1: paqm bandwidth auto 2>&1)" 'PPPoE.* never lets packets wait'
+has "but not with one" "$(tc qdisc replace dev ppp0 root handle 1: paqm bandwidth 20mbit 2>&1)" '^$'
 check "the provider sends to the sender" ip -n provider route add 10.1.0.0/24 dev isp0
 
 sender python3 "$here/blast.py" --to 10.9.0.1 --kind rtp --flows 1 --rate 1e6 --size 372 --seconds 20 &
