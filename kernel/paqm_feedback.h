@@ -109,13 +109,13 @@ static inline void paqm_told_set(struct paqm_told *told, u32 rate, u32 now_tick)
 /* A message says @rate: keep what was the lowest in the last second and a half. */
 static inline void paqm_told_message(struct paqm_told *told, u32 rate, u32 now_tick)
 {
-	bool turn = now_tick - told->low_tick >= PAQM_TOLD_LOW_TICKS;
+	bool turn = !told->low || now_tick - told->low_tick >= PAQM_TOLD_LOW_TICKS;
 
-	if (turn || !told->low) {
+	if (turn) {
 		WRITE_ONCE(told->low_then, told->low);
 		WRITE_ONCE(told->low_tick, now_tick);
 	}
-	WRITE_ONCE(told->low, turn || !told->low ? rate : min(told->low, rate));
+	WRITE_ONCE(told->low, turn ? rate : min(told->low, rate));
 	WRITE_ONCE(told->messages, told->messages + 1);
 	paqm_told_set(told, rate, now_tick);
 }
