@@ -7,6 +7,7 @@ their times and knows no sender.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ Json = dict[str, Any]
 
 # A guest of so many heavy senders, or twice as many others, has memory enough.
 SMALL = 4
+MOST_A_GIB = 10  # and of many, so many a GiB
 
 PAGE = cache.TESTBED / "rivals" / "browser"  # a page with a call, for every browser
 GST_PORT = 5004  # of the sender, and the next for its reports
@@ -320,7 +322,9 @@ def memory(names: list[str], captures: int = 1) -> str:
     streams, heavy = len(names), sum(SENDERS[name].heavy for name in names)
     if heavy <= SMALL and streams <= 2 * SMALL and not (heavy and captures > SMALL):
         return "1G"
-    return "2G" if streams <= 5 * SMALL else "3G"
+    if streams <= 5 * SMALL:
+        return "2G"
+    return f"{max(3, math.ceil(streams / MOST_A_GIB))}G"
 
 
 def plans(flows: Sequence[Json], config: Json, directory: Path) -> list[Json]:

@@ -55,6 +55,8 @@ def test_captures_beside_heavy_senders_need_memory() -> None:
     heavy, light = ["libwebrtc"] * 4, ["paqm-streamer"] * 4
     assert [senders.memory(heavy, n) for n in (1, 8)] == ["1G", "2G"]
     assert senders.memory(light, 8) == "1G"
+    # thirty streams fit into 3 GiB; a hundred did not
+    assert [senders.memory(["paqm-streamer"] * n) for n in (30, 100)] == ["3G", "10G"]
 
 
 def test_jain() -> None:
