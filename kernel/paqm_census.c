@@ -389,7 +389,7 @@ static void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow *f,
 		flows = paqm_host_right(m, w, &r, before);
 	else
 		c->takers++;
-	r.told = paqm_heed_knows(&m->told, w, r.told);
+	r.told = paqm_heed_knows(m, w, r.told);
 	if (proven) { /* newcomers were told the same, whatever their host */
 		r.told = w->fair_new;
 		r.most = w->fair_most;

@@ -185,6 +185,7 @@ struct paqm_census {
  * @fair_new: what newcomers were told, bit/s
  * @answer_ticks: until what flows were told shows in what they send
  * @link_q24: rate without trim on the link, by the one that messages say; 0: there are none
+ * @ip_part: struct paqm_sched_data's
  * @elastic_each: what an elastic flow may use, bit/s, or 0
  * @elastic_ticks: an elastic flow that was silent for longer has left
  * @mouse: elastic flows below this rate are mice, bit/s
@@ -212,6 +213,7 @@ struct paqm_walk {
 	u64 fair_new;
 	u32 answer_ticks;
 	u32 link_q24;
+	u32 ip_part;
 	u64 elastic_each;
 	u32 elastic_ticks;
 	u64 mouse;
@@ -254,7 +256,7 @@ void paqm_flows_mark(struct paqm_flows *t);
 void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk *w, struct paqm_census *c);
 
 /* paqm_heed.c */
-u64 paqm_heed_knows(const struct paqm_told *told, const struct paqm_walk *w, u64 fair);
+u64 paqm_heed_knows(const struct paqm_flow_more *m, const struct paqm_walk *w, u64 fair);
 u32 paqm_heed_rare(const struct paqm_flow_gauge *g, struct paqm_flow_more *m);
 void paqm_heed_window(struct paqm_flow_gauge *g, struct paqm_flow_more *m, u64 most, bool crowded);
 bool paqm_heed_strict(const struct paqm_flow_gauge *g, const struct paqm_flow_more *m);

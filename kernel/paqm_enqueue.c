@@ -21,6 +21,7 @@
 #include "paqm_class.h"
 #include "paqm_classify.h"
 #include "paqm_datapath.h"
+#include "paqm_derive.h"
 #include "paqm_event.h"
 #include "paqm_feedback.h"
 #include "paqm_flows.h"
@@ -192,6 +193,18 @@ static bool paqm_settles(const struct paqm_flow *flow, const struct paqm_packet 
 	return p->kind == PAQM_KIND_ELASTIC || p->kind == PAQM_KIND_MEDIA;
 }
 
+/* How much of a packet's length on the link is IP's. */
+static void paqm_note_part(struct paqm_sched_data *q, struct paqm_flow *flow,
+			   const struct sk_buff *skb, u32 wire)
+{
+	u32 segs = skb_is_gso(skb) ? max_t(u32, skb_shinfo(skb)->gso_segs, 1) : 1;
+	u64 ip = max_t(s64, (s64)qdisc_pkt_len(skb) -
+			    (s64)segs * paqm_header_len(qdisc_dev(q->sch)), 0);
+
+	paqm_flow_note_part(paqm_flow_more(&q->flows, flow), q->ip_part,
+			    paqm_div64(ip << PAQM_IP_SHIFT, max(wire, 1U)));
+}
+
 /**
  * struct paqm_verdict - what a packet was classified as
  * @flow: its flow, NULL if that has no slot
@@ -255,6 +268,8 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q, st
 	if (unlikely(p.piece) && !(p.note & PAQM_NOTE_FRAGMENT))
 		paqm_fragment_first(q->datagram, &p, &q->rules, where, now_tick);
 	if (flow) {
+		if (where == PAQM_MEDIA && (flow->bytes ^ (flow->bytes + wire)) >> PAQM_LOOK_SHIFT)
+			paqm_note_part(q, flow, skb, wire);
 		fresh = paqm_count_flow(q, flow, where, wire, fresh);
 		paqm_flow_settle(flow, paqm_settles(flow, &p, chosen) ? q->settled : 0);
 		if (where == PAQM_FLOW_UNSURE) {

@@ -133,6 +133,7 @@ struct paqm_flow *paqm_flows_claim(struct paqm_flows *t, const struct paqm_packe
 	WRITE_ONCE(more->lost, 0);
 	WRITE_ONCE(more->marked, 0);
 	WRITE_ONCE(more->hears, 0);
+	WRITE_ONCE(more->ip_part, 0);
 	more->over = 0;
 	more->low = (u32)p->hash;
 	more->matches = 0;

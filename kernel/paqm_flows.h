@@ -177,6 +177,7 @@ struct paqm_rtp_source {
  * @lean: how far it was above its rate lately, paqm_lean()
  * @over: overflow queue of its own that it had last
  * @host: place of its host in struct paqm_hosts, where it is one of several flows of that
+ * @ip_part: of its bytes on the link, what IP has, PAQM_IP_ALL: all; 0: not known yet
  *
  * All but @heeded, @lean and @host is written by the datapath.
  */
@@ -198,7 +199,42 @@ struct paqm_flow_more {
 	u16 lean;
 	u16 over;
 	u16 host;
+	u16 ip_part;
 } __aligned(32);
+
+#define PAQM_IP_SHIFT 15
+#define PAQM_IP_ALL (1U << PAQM_IP_SHIFT)
+#define PAQM_IP_OWN 64 /* a flow has its own where it differs by more than one in so many */
+
+/**
+ * paqm_flow_own_part() - what IP has of the bytes of a flow on the link
+ * @more: the flow
+ * @all: the same of all media
+ *
+ * Return: that of the flow, PAQM_IP_ALL: all; 0 if it is about that of all, or not known.
+ */
+static inline u32 paqm_flow_own_part(const struct paqm_flow_more *more, u32 all)
+{
+	u32 own = READ_ONCE(more->ip_part);
+
+	return own && max(own, all) - min(own, all) > all / PAQM_IP_OWN ? own : 0;
+}
+
+/**
+ * paqm_flow_note_part() - take in a packet of a flow
+ * @more: the flow
+ * @all: what IP has of the bytes of all media on the link, 0: not known; where a flow begins
+ * @part: what it has of this packet's
+ *
+ * Called for a packet in every PAQM_LOOK_SHIFT bytes on the link: large ones are as much more
+ * likely as they are larger, so that the mean is that of bytes. Under the qdisc lock.
+ */
+static inline void paqm_flow_note_part(struct paqm_flow_more *more, u32 all, u32 part)
+{
+	u32 mean = more->ip_part ?: all ?: part;
+
+	WRITE_ONCE(more->ip_part, min((7 * mean + part + 4) / 8, 2 * PAQM_IP_ALL - 1));
+}
 
 /* What the window of a flow is, struct paqm_flow_gauge's @marked. */
 enum paqm_marked {

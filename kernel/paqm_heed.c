@@ -13,7 +13,7 @@
 
 /**
  * paqm_heed_knows() - the rate by which a flow is judged
- * @told: its messages
+ * @m: the flow
  * @w: the walk
  * @fair: what such a flow is told, the lowest of late, bit/s
  *
@@ -23,9 +23,10 @@
  *
  * Return: @fair, or the lowest that the flow was told lately if that is less, bit/s.
  */
-u64 paqm_heed_knows(const struct paqm_told *told, const struct paqm_walk *w, u64 fair)
+u64 paqm_heed_knows(const struct paqm_flow_more *m, const struct paqm_walk *w, u64 fair)
 {
-	u32 low = READ_ONCE(told->low), then = READ_ONCE(told->low_then);
+	const struct paqm_told *told = &m->told;
+	u32 low = READ_ONCE(told->low), then = READ_ONCE(told->low_then), own;
 	u64 rate;
 
 	if (then && w->now_tick - READ_ONCE(told->low_tick) < PAQM_TOLD_LOW_TICKS)
@@ -33,7 +34,9 @@ u64 paqm_heed_knows(const struct paqm_told *told, const struct paqm_walk *w, u64
 	if (!low || !w->link_q24 || paqm_f32_decode(low, 0, &rate) ||
 	    w->now_tick - READ_ONCE(told->tick) >= 2 * PAQM_TOLD_LOW_TICKS)
 		return fair;
-	return min(fair, paqm_mul_q24(rate, w->link_q24));
+	rate = paqm_mul_q24(rate, w->link_q24);
+	own = paqm_flow_own_part(m, w->ip_part);
+	return min(fair, own ? paqm_muldiv(rate, w->ip_part, own) : rate);
 }
 
 /**

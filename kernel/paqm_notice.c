@@ -21,30 +21,48 @@
 #define PAQM_UNFIT_ONE_IN 64 /* few are looked at. Pictures begin with small ones */
 #define PAQM_NEWS_Q23 (1 << 20) /* binary32 rates closer than that differ by an eighth at most */
 
-/* The rate that a flow is told, bit/s on the IP layer. */
-static u64 paqm_told(const struct paqm_sched_data *q, struct paqm_flow *flow)
+/* The rate of a flow on the link, bit/s. */
+static u64 paqm_may_send(const struct paqm_sched_data *q, struct paqm_flow *flow)
 {
 	u64 rate = READ_ONCE(paqm_flow_gauge(&q->flows, flow)->rate);
-	u64 fair = READ_ONCE(q->fair), equal = READ_ONCE(q->equal), most;
+	u64 fair = READ_ONCE(q->fair), equal = READ_ONCE(q->equal);
+	const struct paqm_host *host;
+
+	if (!(READ_ONCE(flow->every) & PAQM_KNOWN))
+		return READ_ONCE(q->fair_new);
+	if (!(READ_ONCE(flow->every) & PAQM_SHARES))
+		return min(paqm_mm_may_grow(fair, equal, rate, READ_ONCE(q->slow)), fair);
+	host = paqm_host_of(q, flow);
+	return paqm_mm_may_grow(paqm_host_part(host, fair),
+				paqm_div64(equal, max(READ_ONCE(host->flows), 1U)), rate,
+				READ_ONCE(q->slow));
+}
+
+/*
+ * The rate that a flow is told, bit/s on the IP layer. A flow of packets that are much smaller
+ * than others' has less of its share of the link there: it would overrun that.
+ */
+static u64 paqm_told(const struct paqm_sched_data *q, struct paqm_flow *flow)
+{
+	u64 rate;
+	u32 own;
 
 	if (!paqm_by_demands(q)) {
+		rate = READ_ONCE(paqm_flow_gauge(&q->flows, flow)->rate);
 		if (!rate || !paqm_each_says(&q->each))
 			return q->advice.rate;
 		rate = min(paqm_each_rate(&q->each, rate), READ_ONCE(q->capacity));
 		return max(paqm_ip_rate(q, rate), PAQM_RATE_MIN);
 	}
+	rate = paqm_may_send(q, flow);
+	own = paqm_flow_own_part(paqm_flow_more(&q->flows, flow), q->ip_part);
+	if (own)
+		return max(rate * own >> PAQM_IP_SHIFT, PAQM_RATE_MIN);
 	if (!(READ_ONCE(flow->every) & PAQM_KNOWN))
 		return q->told_new;
-	if (READ_ONCE(flow->every) & PAQM_SHARES) {
-		const struct paqm_host *host = paqm_host_of(q, flow);
-
-		most = paqm_mm_may_grow(paqm_host_part(host, fair),
-					paqm_div64(equal, max(READ_ONCE(host->flows), 1U)), rate,
-					READ_ONCE(q->slow));
-		return max(paqm_ip_rate(q, most), PAQM_RATE_MIN);
-	}
-	most = paqm_mm_may_grow(fair, equal, rate, READ_ONCE(q->slow));
-	return most < fair ? max(paqm_ip_rate(q, most), PAQM_RATE_MIN) : q->advice.rate;
+	if (rate == READ_ONCE(q->fair))
+		return q->advice.rate;
+	return max(paqm_ip_rate(q, rate), PAQM_RATE_MIN);
 }
 
 /*

@@ -396,6 +396,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 						 q->trim);
 		w.answer_ticks = paqm_flow_clock(PAQM_ANSWER_NS);
 		w.link_q24 = paqm_link_by_told(q);
+		w.ip_part = q->ip_part;
 	}
 	if (q->fb)
 		paqm_fb_rtt(q->fb, &q->rtt);

@@ -55,6 +55,7 @@ void paqm_publish(struct paqm_sched_data *q, bool whole)
 	u64 backlog = READ_ONCE(q->queue[PAQM_MEDIA].st.backlog);
 	u64 cu = max(paqm_media_capacity(q), 1000ULL);
 	struct paqm_each each = {};
+	u32 part = paqm_ip_part(q);
 	u64 told_new;
 
 	if (law->each)
@@ -75,6 +76,7 @@ void paqm_publish(struct paqm_sched_data *q, bool whole)
 		q->asked = (struct paqm_asked){};
 	}
 	q->told_new = told_new;
+	q->ip_part = part;
 	q->field = (struct paqm_field){
 		.rate = paqm_f32_encode(msg.rate, 0),
 		.router = (u16)msg.router_id ? (u16)msg.router_id : 1,

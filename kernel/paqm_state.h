@@ -399,6 +399,7 @@ struct paqm_sched_data {
 	bool slow; /* telling all takes more than a period */
 	u64 equal; /* capacity divided by all media flows */
 	u64 told_new; /* @fair_new as messages say it */
+	u32 ip_part; /* of the bytes of media on the link, what IP has; PAQM_IP_ALL: all */
 	u32 split; /* media share by what the flows can use, Q16 */
 	u32 entitled; /* the same if elastic flows used all that they may */
 	u32 even; /* if all flows had the same, by weight; 0: it does not go by demand */

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Receivers of what blast.py sends, and TCP."""
+"""Receivers of what blast.py sends, flows that follow, and TCP."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import selectors
 import socket
 import struct
 import time
 from typing import Any
 
-from guest import Host
+from guest import Host, Task
 
 
 class Listener:
@@ -98,3 +99,11 @@ def transfer(source: Host, sink: Host, seconds: float, flows: int = 1) -> None:
             stack.enter_context(listener)
             stack.enter_context(sink.task(_take, listener))
             stack.enter_context(source.task(_give, "10.1.0.2", port, seconds))
+
+
+def followers(host: Host, to: str, **how: object) -> Task:
+    """Flows that do what the messages of routers say, see kernel/lab-tests/spec_traffic.c."""
+    program = f"{os.environ['PAQM_BUILD']}/lab/spec_traffic"
+    words = {"to": to, **how}
+    return host.task(host.run, program, "send", *(w for k, v in words.items()
+                                                  for w in (f"--{k}", v)))  # fmt: skip

@@ -308,43 +308,76 @@ static void paqm_kunit_held(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, paqm_seen.held, 0);
 }
 
+/* What IP has of a flow's bytes on the link: about that of all, or its own. */
+static void paqm_kunit_part(struct kunit *test)
+{
+	const u32 all = PAQM_IP_ALL * 9 / 10;
+	struct paqm_flow_more more = {};
+	u32 n;
+
+	KUNIT_EXPECT_EQ(test, paqm_flow_own_part(&more, all), 0);
+	for (n = 0; n < 50; n++)
+		paqm_flow_note_part(&more, all, all + (n & 1 ? 300 : -300));
+	KUNIT_EXPECT_EQ(test, paqm_flow_own_part(&more, all), 0);
+	/* it takes some packets until smaller ones are believed */
+	paqm_flow_note_part(&more, all, PAQM_IP_ALL / 2);
+	KUNIT_EXPECT_GT(test, more.ip_part, all * 9 / 10);
+	for (n = 0; n < 100; n++)
+		paqm_flow_note_part(&more, all, PAQM_IP_ALL / 2);
+	KUNIT_EXPECT_GE(test, paqm_flow_own_part(&more, all), PAQM_IP_ALL / 2);
+	KUNIT_EXPECT_LE(test, paqm_flow_own_part(&more, all), PAQM_IP_ALL / 2 + 4);
+	/* where nothing is known of all; `overhead` may be negative */
+	more.ip_part = 0;
+	paqm_flow_note_part(&more, 0, PAQM_IP_ALL / 2);
+	KUNIT_EXPECT_EQ(test, more.ip_part, PAQM_IP_ALL / 2);
+	for (n = 0; n < 50; n++)
+		paqm_flow_note_part(&more, 0, 4 * PAQM_IP_ALL);
+	KUNIT_EXPECT_EQ(test, more.ip_part, 2 * PAQM_IP_ALL - 1);
+}
+
 /* Judged by what it was told, where that is less than what all are told now. */
 static void paqm_kunit_knows(struct kunit *test)
 {
 	const u32 rate[] = { paqm_f32_encode(300000, 0), paqm_f32_encode(500000, 0) };
 	struct paqm_walk w = { .now_tick = 5000, .link_q24 = PAQM_Q24_ONE };
-	struct paqm_told told = {};
+	struct paqm_flow_more more = {}, *m = &more;
+	struct paqm_told *told = &more.told;
 	struct paqm_flow *f;
 	u32 n;
 
-	KUNIT_EXPECT_EQ(test, paqm_heed_knows(&told, &w, 800000), 800000); /* no message */
-	paqm_told_message(&told, rate[1], 5000);
-	KUNIT_EXPECT_EQ(test, paqm_heed_knows(&told, &w, 800000), 500000);
-	KUNIT_EXPECT_EQ(test, paqm_heed_knows(&told, &w, 400000), 400000);
+	KUNIT_EXPECT_EQ(test, paqm_heed_knows(m, &w, 800000), 800000); /* no message */
+	paqm_told_message(told, rate[1], 5000);
+	KUNIT_EXPECT_EQ(test, paqm_heed_knows(m, &w, 800000), 500000);
+	KUNIT_EXPECT_EQ(test, paqm_heed_knows(m, &w, 400000), 400000);
 	w.link_q24 = PAQM_Q24(110, 100); /* messages say what IP carries */
-	KUNIT_EXPECT_EQ(test, paqm_heed_knows(&told, &w, 800000), 550000);
+	KUNIT_EXPECT_EQ(test, paqm_heed_knows(m, &w, 800000), 550000);
+	w.ip_part = PAQM_IP_ALL * 10 / 11; /* or less of the packets of this flow */
+	m->ip_part = PAQM_IP_ALL * 10 / 14;
+	KUNIT_EXPECT_GT(test, paqm_heed_knows(m, &w, 800000), 699000);
+	KUNIT_EXPECT_LT(test, paqm_heed_knows(m, &w, 800000), 701000);
+	m->ip_part = 0;
 	w.link_q24 = 0; /* no messages any more */
-	KUNIT_EXPECT_EQ(test, paqm_heed_knows(&told, &w, 800000), 800000);
+	KUNIT_EXPECT_EQ(test, paqm_heed_knows(m, &w, 800000), 800000);
 	w.link_q24 = PAQM_Q24_ONE;
 	/* the lowest counts until the answer to a higher one must have come, */
-	paqm_told_message(&told, rate[0], 5100);
-	paqm_told_message(&told, rate[1], 5200);
+	paqm_told_message(told, rate[0], 5100);
+	paqm_told_message(told, rate[1], 5200);
 	w.now_tick = 5200;
-	KUNIT_EXPECT_EQ(test, paqm_heed_knows(&told, &w, 800000), 300000);
+	KUNIT_EXPECT_EQ(test, paqm_heed_knows(m, &w, 800000), 300000);
 	for (n = 5400; n < 5000 + 2 * PAQM_TOLD_LOW_TICKS; n += 200)
-		paqm_told_message(&told, rate[1], n);
-	w.now_tick = told.low_tick + PAQM_TOLD_LOW_TICKS - 1;
-	KUNIT_EXPECT_EQ(test, paqm_heed_knows(&told, &w, 800000), 300000);
+		paqm_told_message(told, rate[1], n);
+	w.now_tick = told->low_tick + PAQM_TOLD_LOW_TICKS - 1;
+	KUNIT_EXPECT_EQ(test, paqm_heed_knows(m, &w, 800000), 300000);
 	w.now_tick++;
-	KUNIT_EXPECT_EQ(test, paqm_heed_knows(&told, &w, 800000), 500000);
+	KUNIT_EXPECT_EQ(test, paqm_heed_knows(m, &w, 800000), 500000);
 	KUNIT_EXPECT_LT(test, w.now_tick, 5100 + 3 * PAQM_TOLD_LOW_TICKS);
 	/* or until long after the last one; one that is under way is none from the past */
-	w.now_tick = told.tick + 2 * PAQM_TOLD_LOW_TICKS - 1;
-	KUNIT_EXPECT_EQ(test, paqm_heed_knows(&told, &w, 800000), 500000);
+	w.now_tick = told->tick + 2 * PAQM_TOLD_LOW_TICKS - 1;
+	KUNIT_EXPECT_EQ(test, paqm_heed_knows(m, &w, 800000), 500000);
 	w.now_tick++;
-	KUNIT_EXPECT_EQ(test, paqm_heed_knows(&told, &w, 800000), 800000);
-	w.now_tick = told.tick - 1;
-	KUNIT_EXPECT_EQ(test, paqm_heed_knows(&told, &w, 800000), 800000);
+	KUNIT_EXPECT_EQ(test, paqm_heed_knows(m, &w, 800000), 800000);
+	w.now_tick = told->tick - 1;
+	KUNIT_EXPECT_EQ(test, paqm_heed_knows(m, &w, 800000), 800000);
 
 	/* a flow that uses all it knows of leaves nothing to others */
 	paqm_make(test, 64);
@@ -498,6 +531,7 @@ static struct kunit_case paqm_census_cases[] = {
 	KUNIT_CASE(paqm_kunit_entitled),
 	KUNIT_CASE(paqm_kunit_held),
 	KUNIT_CASE(paqm_kunit_knows),
+	KUNIT_CASE(paqm_kunit_part),
 	KUNIT_CASE(paqm_kunit_side),
 	KUNIT_CASE(paqm_kunit_hosts),
 	{}

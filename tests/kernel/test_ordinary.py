@@ -5,6 +5,7 @@ beside what no flow is counted for, such as DNS and RTCP.
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Iterator
 from time import sleep
@@ -13,7 +14,7 @@ import pytest
 
 from checks import within
 from guest import Task, Wire, together
-from traffic import Listener, transfer
+from traffic import Listener, followers, transfer
 
 GAME = {"port": 9000, "rate": 48e3, "size": 100}  # 60 packets a second, no RTP
 
@@ -305,3 +306,22 @@ def test_a_stream_beside_modest_ones(wire: Wire, rate: float, least: int) -> Non
         heard.forget()
     within("packets that come, per cent", round(heard.came[5004] / (rate / 8000 * 12) * 100),
            least, 101)
+
+
+@pytest.mark.parametrize("line", ("", "overhead 18 linklayer atm"))
+def test_packets_of_two_sizes(wire: Wire, line: str) -> None:
+    """Each flow has half of the link, although IP has less of that in small packets."""
+    wire.queue(f"paqm bandwidth 1mbit {line} feedback icmp")
+    how: dict[str, object] = {"law": "erf", "rate": 1e5, "max": 3e6, "lag": 0.05, "stop": 20}
+    with together(followers(wire, "10.1.0.2", port=5004, sport=20000, sizes=1240, **how),
+                  followers(wire, "10.1.0.2", port=5005, sport=20001, sizes=150, **how)):
+        sleep(8)
+        before = wire.stats
+        sleep(10)
+        now, flows = wire.stats, wire.tc("-s class show dev a0")
+    rates = [float(rate) for port in (5004, 5005)
+             for rate in re.findall(rf":{port}\n +rate ([0-9.]+)Kbit", flows)]  # fmt: skip
+    within("the link is used, per cent", round(sum(rates) / 10), 92, 99)
+    within("of which small packets have, per mille", round(1000 * rates[1] / sum(rates)), 485, 515)
+    within("none is lost", now.drops - before.drops, 0, 0)
+    within("none is beyond its rate", now.over_packets - before.over_packets, 0, 0)

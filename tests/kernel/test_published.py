@@ -5,7 +5,6 @@ no round but at the end of a period, no advice that is late or left out, one que
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +17,7 @@ import pytest
 from checks import check, within
 from guest import Task, Wire, together
 from paqm_lab.topology import run
-from traffic import Listener
+from traffic import Listener, followers
 
 CAPACITY, UTIL, TARGET = 8e6, 0.95, 20000
 # 14 bytes of Ethernet that the link does not count: rates in messages are those of the law
@@ -93,10 +92,8 @@ def rounds(*logs: Path) -> list[Round]:
 
 def follow(wire: Wire, law: str, **how: object) -> Task:
     """Flows that do what the messages say."""
-    words = {"to": "10.1.0.2", "sizes": PACKET, "max": 2e6, "epoch": EPOCH, "law": law} | how
-    program = f"{os.environ['PAQM_BUILD']}/lab/spec_traffic"
-    return wire.task(wire.run, program, "send", *(w for k, v in words.items()
-                                                  for w in (f"--{k}", v)))  # fmt: skip
+    usual = {"sizes": PACKET, "max": 2e6, "epoch": EPOCH}
+    return followers(wire, "10.1.0.2", law=law, **(usual | how))
 
 
 def elastic(wire: Wire, port: int, rate: float, seconds: float) -> Task:

@@ -49,3 +49,11 @@ wait_for() {
 	done
 	return 1
 }
+
+# has_messages NETNS: did messages to this host arrive, by ICMP?
+has_messages() {
+	ip netns exec "$1" awk '
+		/^IcmpMsg:/ { if (!n) n = split($0, name); else for (i = 2; i <= n; i++)
+			if (name[i] == "InType253") found = $i }
+		END { exit !(found > 0) }' /proc/net/snmp
+}

@@ -51,10 +51,7 @@ within "which is what IP may have" "$(told)" 18.0 18.3
 wait "$flow"
 within "RTP is media" "$(ppp_stat .media.sent_packets)" 300 100000
 within "messages were sent" "$(ppp_stat .notices_sent)" 1 10000
-check "and reached the sender" sender awk '
-	/^IcmpMsg:/ { if (!n) n = split($0, name); else for (i = 2; i <= n; i++)
-		if (name[i] == "InType253") found = $i }
-	END { exit !(found > 0) }' /proc/net/snmp
+check "and reached the sender" has_messages sender
 
 was=$(cat /sys/class/net/ppp0/ifindex)
 check "the connection is cut" pkill -HUP -x -o pppd
