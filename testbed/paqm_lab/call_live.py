@@ -5,10 +5,10 @@ Over loopback camera and microphone of both ends are the clip and its sound, as 
 
 For devices a guest has a kernel with simulated cameras (vivid) and a sound card (snd-aloop), and
 runs as fast as the clock on the wall does. Each end has a camera, a microphone, a window on an X
-server and a loudspeaker, as it has on a desk. Screenshots prove that the window shows the peer's
-camera; then a camera is unplugged in a second, short call. Writes what call-demo writes, and the
-screenshots. A machine that stands still for a moment, as a virtual one may, shows as a freeze of
-both ends; such moments are told.
+server and a loudspeaker, as it has on a desk; the clocks of their sound cards are 200 ppm apart.
+Screenshots prove that the window shows the peer's camera; then a camera is unplugged in a second,
+short call. Writes what call-demo writes, and the screenshots. A machine that stands still for a
+moment, as a virtual one may, shows as a freeze of both ends; such moments are told.
 """
 
 from __future__ import annotations
