@@ -7,20 +7,39 @@
 
 #include <gst/rtp/gstrtcpbuffer.h>
 
+#define SENT 8 /* of our sender reports: a peer answers one of the last */
+
+/* A sender report of ours. Its time is the wall clock's, which may be set before the answer comes.
+ */
+struct sent {
+	guint32 ntp; /* the middle 32 bits of its time, by which it is known */
+	gint64 us;   /* g_get_monotonic_time() then; 0: none */
+};
+
 struct reports {
 	GObject *session;
-	gulong signal;
+	gulong comes, goes; /* signals */
 	guint32 ssrc;
 
 	GMutex lock;
+	struct sent sent[SENT];
+	guint next;
 	gboolean any; /* since the last look */
 	struct report_block newest;
 };
 
-/* The middle 32 bits of the time now, as sender reports have it. */
-static guint32 ntp_now(void)
+/* Round trip, s, by a report's LSR and DLSR (RFC 3550 section 6.4.1); 0: unknown. */
+static double round_trip(struct reports *r, guint32 lsr, guint32 dlsr)
 {
-	return (guint32)(gst_rtcp_unix_to_ntp((guint64)g_get_real_time() * GST_USECOND) >> 16);
+	double trip = 0;
+
+	g_mutex_lock(&r->lock);
+	for (guint i = 0; i < SENT; i++)
+		if (r->sent[i].us && r->sent[i].ntp == lsr)
+			trip = (double)(g_get_monotonic_time() - r->sent[i].us) / 1e6 -
+			       dlsr / 65536.0;
+	g_mutex_unlock(&r->lock);
+	return MAX(trip, 0.0);
 }
 
 /*
@@ -46,15 +65,13 @@ static void read_blocks(struct reports *r, GstRTCPPacket *p)
 		guint32 about, lsr, dlsr;
 		struct report_block b;
 		guint8 fraction;
-		gint32 trip;
 
 		gst_rtcp_packet_get_rb(p, i, &about, &fraction, &b.lost, &b.highest, &b.jitter,
 				       &lsr, &dlsr);
 		if (about != r->ssrc)
 			continue;
-		trip = (gint32)(ntp_now() - lsr - dlsr);
 		b.fraction_lost = fraction / 256.0;
-		b.rtt = lsr && trip > 0 ? trip / 65536.0 : 0;
+		b.rtt = lsr ? round_trip(r, lsr, dlsr) : 0;
 		keep(r, &b);
 	}
 }
@@ -77,6 +94,32 @@ static void on_rtcp(GObject *session, GstBuffer *buf, gpointer data)
 	gst_rtcp_buffer_unmap(&rtcp);
 }
 
+/* The same. What is sent begins with a sender report if we have sent anything lately. */
+static gboolean on_sending(GObject *session, GstBuffer *buf, gboolean early, gpointer data)
+{
+	GstRTCPBuffer rtcp = GST_RTCP_BUFFER_INIT;
+	struct reports *r = data;
+	GstRTCPPacket p;
+	guint64 ntp;
+
+	(void)session;
+	(void)early;
+	if (!gst_rtcp_buffer_map(buf, GST_MAP_READ, &rtcp))
+		return FALSE;
+	if (gst_rtcp_buffer_get_first_packet(&rtcp, &p) &&
+	    gst_rtcp_packet_get_type(&p) == GST_RTCP_TYPE_SR) {
+		gst_rtcp_packet_sr_get_sender_info(&p, NULL, &ntp, NULL, NULL, NULL);
+		g_mutex_lock(&r->lock);
+		r->sent[r->next++ % SENT] = (struct sent){
+			.ntp = (guint32)(ntp >> 16),
+			.us = g_get_monotonic_time(),
+		};
+		g_mutex_unlock(&r->lock);
+	}
+	gst_rtcp_buffer_unmap(&rtcp);
+	return FALSE; /* no reason to send it */
+}
+
 struct reports *reports_new(GObject *session, guint32 ssrc)
 {
 	struct reports *r = g_new0(struct reports, 1);
@@ -84,7 +127,8 @@ struct reports *reports_new(GObject *session, guint32 ssrc)
 	g_mutex_init(&r->lock);
 	r->ssrc = ssrc;
 	r->session = g_object_ref(session);
-	r->signal = g_signal_connect(session, "on-receiving-rtcp", G_CALLBACK(on_rtcp), r);
+	r->comes = g_signal_connect(session, "on-receiving-rtcp", G_CALLBACK(on_rtcp), r);
+	r->goes = g_signal_connect(session, "on-sending-rtcp", G_CALLBACK(on_sending), r);
 	return r;
 }
 
@@ -106,7 +150,8 @@ void reports_free(struct reports *r)
 {
 	if (!r)
 		return;
-	g_signal_handler_disconnect(r->session, r->signal);
+	g_signal_handler_disconnect(r->session, r->comes);
+	g_signal_handler_disconnect(r->session, r->goes);
 	g_object_unref(r->session);
 	g_mutex_clear(&r->lock);
 	g_free(r);

@@ -11,10 +11,12 @@
 #define AGAIN 78 /* what is sent again */
 #define BLOCK 24
 #define HIGHEST 0x10002
-#define SENT_S 2 /* a sender report of ours is so old, less what it was held */
-#define HELD_S 1
+#define NTP 0x123456789ABCDEFULL /* of a sender report of ours: its middle bits are the next */
+#define LSR 0x456789ABU
 
 static GstHarness *peer;
+static GObject *session;
+static guint32 lsr, held_s;
 static struct reports *reports;
 static struct report_block got;
 static guint calls;
@@ -22,13 +24,11 @@ static guint calls;
 static void begin(void)
 {
 	GstElement *bin = gst_element_factory_make("rtpbin", NULL);
-	GObject *session = NULL;
 
 	peer = gst_harness_new_with_element(bin, "recv_rtcp_sink_0", NULL);
 	gst_harness_set_src_caps_str(peer, "application/x-rtcp");
 	g_signal_emit_by_name(bin, "get-internal-session", 0, &session);
 	reports = reports_new(session, STREAM);
-	g_object_unref(session);
 	gst_object_unref(bin);
 }
 
@@ -36,6 +36,24 @@ static void end(void)
 {
 	gst_harness_teardown(peer);
 	reports_free(reports);
+	g_clear_object(&session);
+}
+
+/* We send a sender report of that time. */
+static void send_report(guint64 ntp)
+{
+	GstBuffer *buf = gst_rtcp_buffer_new(1000);
+	GstRTCPBuffer rtcp = GST_RTCP_BUFFER_INIT;
+	gboolean wanted = TRUE;
+	GstRTCPPacket p;
+
+	gst_rtcp_buffer_map(buf, GST_MAP_READWRITE, &rtcp);
+	gst_rtcp_buffer_add_packet(&rtcp, GST_RTCP_TYPE_SR, &p);
+	gst_rtcp_packet_sr_set_sender_info(&p, STREAM, ntp, 0, 0, 0);
+	gst_rtcp_buffer_unmap(&rtcp);
+	g_signal_emit_by_name(session, "on-sending-rtcp", buf, FALSE, &wanted);
+	check(!wanted, "nobody wants it to be sent", wanted);
+	gst_buffer_unref(buf);
 }
 
 /* A report of so many blocks; @lost: of 256, in the first, and one more in each further one. */
@@ -43,7 +61,6 @@ static void report(guint8 type, guint32 from, guint8 lost, const guint32 *about,
 {
 	guint8 p[28 + 2 * BLOCK] = {(guint8)(0x80 | n), type};
 	gsize head = type == 200 ? 28 : 8, len = head + (gsize)BLOCK * n;
-	guint32 ntp = (guint32)(gst_rtcp_unix_to_ntp((guint64)g_get_real_time() * 1000) >> 16);
 
 	paqm_put16(p + 2, (guint16)(len / 4 - 1));
 	paqm_put32(p + 4, from);
@@ -54,8 +71,8 @@ static void report(guint8 type, guint32 from, guint8 lost, const guint32 *about,
 		paqm_put32(block + 4, (guint32)(lost + i) << 24 | (100 + i));
 		paqm_put32(block + 8, HIGHEST);
 		paqm_put32(block + 12, 90);
-		paqm_put32(block + 16, ntp - (SENT_S << 16));
-		paqm_put32(block + 20, HELD_S << 16);
+		paqm_put32(block + 16, lsr);
+		paqm_put32(block + 20, held_s << 16);
 	}
 	gst_harness_push(peer, gst_buffer_new_memdup(p, len));
 }
@@ -91,7 +108,45 @@ TEST(test_reporters)
 	CHECK_EQ(got.lost, 100);
 	CHECK_EQ(got.highest, HIGHEST);
 	CHECK_EQ(got.jitter, 90);
-	check(got.rtt >= SENT_S - HELD_S - 0.001, "round trip", got.rtt);
+	near("no round trip: nothing was sent", got.rtt, 0, 0);
+	end();
+}
+
+/* By the time since a report of ours was sent, whatever the wall clock has become. */
+TEST(test_round_trip)
+{
+	static const guint32 about[] = {STREAM};
+
+	begin();
+	lsr = LSR;
+	report(201, 1, 0, about, 1);
+	CHECK_EQ(poll(1), 1);
+	near("before it is sent", got.rtt, 0, 0);
+	send_report(NTP);
+	g_usleep(20000);
+	report(201, 1, 0, about, 1);
+	CHECK_EQ(poll(1), 1);
+	check(got.rtt >= 0.02, "round trip", got.rtt);
+	held_s = 3600;
+	report(201, 1, 0, about, 1);
+	CHECK_EQ(poll(1), 1);
+	near("a peer that held it for longer than it is old", got.rtt, 0, 0);
+	held_s = 0;
+	lsr++;
+	report(201, 1, 0, about, 1);
+	CHECK_EQ(poll(1), 1);
+	near("a report that we never sent", got.rtt, 0, 0);
+	lsr--;
+	for (guint n = 1; n <= 8; n++) {
+		report(201, 1, 0, about, 1);
+		CHECK_EQ(poll(1), 1);
+		check(got.rtt >= 0.02, "one of the last eight", n);
+		send_report(NTP + ((guint64)n << 32));
+	}
+	report(201, 1, 0, about, 1);
+	CHECK_EQ(poll(1), 1);
+	near("an older one", got.rtt, 0, 0);
+	lsr = 0;
 	end();
 }
 
