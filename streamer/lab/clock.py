@@ -18,7 +18,7 @@ TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "kernel" / "lab-tests"))
 import trial  # noqa: E402
 from scarce import SOUND, call_of  # noqa: E402
-from trial import within  # noqa: E402
+from trial import check, within  # noqa: E402
 
 BEGIN, END = 6.0, 74.0  # s
 ONCE = {14.0: 2.0, 22.0: -2.0, 30.0: 3600.0, 38.0: -3600.0}  # s: by so many s
@@ -42,6 +42,8 @@ def main() -> int:
         for what, table, rate in (("pictures", "video", 30), ("pieces of sound", "audio", SOUND)):
             shown = [t for t in call.times("v", table, "play_ns") if begin <= t < end]
             within(f"{what} a second, {name}", len(shown) / (end - begin), 0.99 * rate, 1.01 * rate)
+    causes = [row["cause"] for row in trial.rows(call.home / "s" / "feedback.csv")]
+    check("what routers say is heard all the time", set(causes[1:]) == {"erf"}, causes)
     trips = [float(row["rtt_ms"]) for row in trial.rows(call.home / "s" / "rtcp.csv")
              if row["rtt_ms"]]
     within("reports with a round trip", len(trips), 90, 150)
