@@ -339,9 +339,21 @@ static gint64 clock_ns(clockid_t clock)
 	return ts.tv_sec * G_GINT64_CONSTANT(1000000000) + ts.tv_nsec;
 }
 
-gint64 realtime_ns(void)
+gint64 wall_ns(void)
 {
 	return clock_ns(CLOCK_REALTIME);
+}
+
+gint64 realtime_ns(void)
+{
+	static gint64 ahead;
+	static gsize known;
+
+	if (g_once_init_enter(&known)) {
+		ahead = wall_ns() - monotonic_ns();
+		g_once_init_leave(&known, 1);
+	}
+	return monotonic_ns() + ahead;
 }
 
 gint64 monotonic_ns(void)

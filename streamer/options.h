@@ -61,7 +61,8 @@ static inline gboolean duration_fits(double duration, GError **error)
 
 FILE *open_log(const char *dir, const char *name, const char *header, GError **error);
 gboolean close_log(FILE *f, const char *name);
-gint64 realtime_ns(void);
+gint64 wall_ns(void);
+gint64 realtime_ns(void); /* the same, but for what it is set by meanwhile: for logs */
 gint64 monotonic_ns(void);
 gint64 boottime_ns(void); /* with suspends */
 GQuark usage_quark(void);

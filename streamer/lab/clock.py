@@ -44,6 +44,9 @@ def main() -> int:
             within(f"{what} a second, {name}", len(shown) / (end - begin), 0.99 * rate, 1.01 * rate)
     causes = [row["cause"] for row in trial.rows(call.home / "s" / "feedback.csv")]
     check("what routers say is heard all the time", set(causes[1:]) == {"erf"}, causes)
+    for table in ("control", "feedback", "events", "rtcp", "frames"):
+        times = call.times("s", table, "t_ns")
+        check(f"{table}.csv is in order", times == sorted(times) and times[-1] < END + 5, times)
     trips = [float(row["rtt_ms"]) for row in trial.rows(call.home / "s" / "rtcp.csv")
              if row["rtt_ms"]]
     within("reports with a round trip", len(trips), 90, 150)

@@ -7,13 +7,14 @@
 
 #include <gst/rtp/gstrtcpbuffer.h>
 
+#include "streamer/options.h"
+
 #define SENT 8 /* of our sender reports: a peer answers one of the last */
 
-/* A sender report of ours. Its time is the wall clock's, which may be set before the answer comes.
- */
+/* A sender report of ours. Its time is the wall clock's, which may be set before it is answered. */
 struct sent {
-	guint32 ntp; /* the middle 32 bits of its time, by which it is known */
-	gint64 us;   /* g_get_monotonic_time() then; 0: none */
+	guint32 ntp;  /* the middle 32 bits of its time, by which it is known; 0: none */
+	gint64 ahead; /* of the monotonic clock, what it has its time from, ns */
 };
 
 struct reports {
@@ -28,18 +29,23 @@ struct reports {
 	struct report_block newest;
 };
 
+/* The middle 32 bits of a time, ns: as sender reports have it, of whole us. */
+static guint32 middle(gint64 ns)
+{
+	return (guint32)(gst_rtcp_unix_to_ntp((guint64)ns / 1000 * 1000) >> 16);
+}
+
 /* Round trip, s, by a report's LSR and DLSR (RFC 3550 section 6.4.1); 0: unknown. */
 static double round_trip(struct reports *r, guint32 lsr, guint32 dlsr)
 {
-	double trip = 0;
+	gint32 trip = 0;
 
 	g_mutex_lock(&r->lock);
 	for (guint i = 0; i < SENT; i++)
-		if (r->sent[i].us && r->sent[i].ntp == lsr)
-			trip = (double)(g_get_monotonic_time() - r->sent[i].us) / 1e6 -
-			       dlsr / 65536.0;
+		if (lsr && r->sent[i].ntp == lsr)
+			trip = (gint32)(middle(monotonic_ns() + r->sent[i].ahead) - lsr - dlsr);
 	g_mutex_unlock(&r->lock);
-	return MAX(trip, 0.0);
+	return MAX(trip, 0) / 65536.0;
 }
 
 /*
@@ -71,7 +77,7 @@ static void read_blocks(struct reports *r, GstRTCPPacket *p)
 		if (about != r->ssrc)
 			continue;
 		b.fraction_lost = fraction / 256.0;
-		b.rtt = lsr ? round_trip(r, lsr, dlsr) : 0;
+		b.rtt = round_trip(r, lsr, dlsr);
 		keep(r, &b);
 	}
 }
@@ -112,7 +118,7 @@ static gboolean on_sending(GObject *session, GstBuffer *buf, gboolean early, gpo
 		g_mutex_lock(&r->lock);
 		r->sent[r->next++ % SENT] = (struct sent){
 			.ntp = (guint32)(ntp >> 16),
-			.us = g_get_monotonic_time(),
+			.ahead = wall_ns() - monotonic_ns(),
 		};
 		g_mutex_unlock(&r->lock);
 	}

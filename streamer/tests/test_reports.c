@@ -11,8 +11,6 @@
 #define AGAIN 78 /* what is sent again */
 #define BLOCK 24
 #define HIGHEST 0x10002
-#define NTP 0x123456789ABCDEFULL /* of a sender report of ours: its middle bits are the next */
-#define LSR 0x456789ABU
 
 static GstHarness *peer;
 static GObject *session;
@@ -116,13 +114,14 @@ TEST(test_reporters)
 TEST(test_round_trip)
 {
 	static const guint32 about[] = {STREAM};
+	const guint64 ntp = gst_rtcp_unix_to_ntp((guint64)g_get_real_time() * 1000);
 
 	begin();
-	lsr = LSR;
+	lsr = (guint32)(ntp >> 16);
 	report(201, 1, 0, about, 1);
 	CHECK_EQ(poll(1), 1);
 	near("before it is sent", got.rtt, 0, 0);
-	send_report(NTP);
+	send_report(ntp);
 	g_usleep(20000);
 	report(201, 1, 0, about, 1);
 	CHECK_EQ(poll(1), 1);
@@ -141,7 +140,7 @@ TEST(test_round_trip)
 		report(201, 1, 0, about, 1);
 		CHECK_EQ(poll(1), 1);
 		check(got.rtt >= 0.02, "one of the last eight", n);
-		send_report(NTP + ((guint64)n << 32));
+		send_report(ntp + ((guint64)n << 32));
 	}
 	report(201, 1, 0, about, 1);
 	CHECK_EQ(poll(1), 1);

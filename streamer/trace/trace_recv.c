@@ -54,7 +54,7 @@ struct trace_stream {
 	guint64 sr_ntp;
 	gint64 sr_ns;
 	FILE *rx_csv;
-	struct ccfb ccfb; /* its times are those of CLOCK_REALTIME, as the kernel's of packets */
+	struct ccfb ccfb; /* its times are those of realtime_ns() */
 	gboolean tell;	  /* the fate of each packet */
 	struct dec *dec;  /* receiving side of a controller; NULL: none */
 };
@@ -213,7 +213,7 @@ static void hear(struct trace_stream *st, guint8 *packet, gsize len,
 /* When the kernel got it, and with which ECN field. */
 static gint64 arrival(struct msghdr *msg, enum ecn *ecn)
 {
-	gint64 when = 0;
+	gint64 when = 0, now;
 
 	*ecn = ECN_NOT_ECT;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
@@ -230,7 +230,8 @@ static gint64 arrival(struct msghdr *msg, enum ecn *ecn)
 			*ecn = (enum ecn)(wide & ECN_CE);
 		}
 	}
-	return when ? when : realtime_ns();
+	now = realtime_ns();
+	return when ? now - CLAMP(wall_ns() - when, 0, 1000000000) : now;
 }
 
 /* To where its sender reports come from. A lost report is no harm: the next one says more. */
@@ -361,7 +362,7 @@ static void report(struct trace_stream *st)
 static gint64 next_ns(const struct trace_receiver *r)
 {
 	gint64 next = MIN(MIN(r->read_ns, r->tick_ns), r->end_ns);
-	double due = INFINITY; /* s of CLOCK_REALTIME */
+	double due = INFINITY; /* s of realtime_ns() */
 
 	for (gint i = 0; i < r->streams; i++)
 		if (prompt(&r->stream[i]) && r->stream[i].peer_len)
