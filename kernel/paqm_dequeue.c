@@ -52,12 +52,14 @@ int paqm_isolate_init(struct paqm_sched_data *q)
 	if (!q->flowq)
 		return -ENOMEM;
 	INIT_LIST_HEAD(&q->over_free);
+	INIT_LIST_HEAD(&q->over_waiting);
 	for (i = 0; i < PAQM_CLASSES; i++)
 		paqm_drr_init(&q->drr[i]);
 	for (i = 0; i < PAQM_OVER_QUEUES + PAQM_BULK_QUEUES; i++) {
 		struct paqm_flowq *fq = &q->flowq[i];
 
 		INIT_LIST_HEAD(&fq->list);
+		INIT_LIST_HEAD(&fq->waits);
 		codel_vars_init(&fq->codel);
 		fq->strangers = i < PAQM_OVER_OWN;
 		fq->part = fq->strangers;
@@ -311,22 +313,6 @@ static noinline struct sk_buff *paqm_over_any(struct Qdisc *sch, u64 now, u32 *e
 enum paqm_turn { PAQM_TURN_ELASTIC, PAQM_TURN_COMMON, PAQM_TURN_OVER };
 
 /*
- * Share of media that is the common queue's: what the flows with overflow queues are not
- * entitled to. All of it while some of these wait for packets of theirs in that queue: what
- * they are entitled to would go to the others.
- */
-static u32 paqm_common_share(struct paqm_sched_data *q)
-{
-	u64 others = (u64)q->drr[PAQM_MEDIA].busy * READ_ONCE(q->over_part);
-
-	if (paqm_common_first(q, &q->over_behind))
-		return PAQM_Q16_ONE;
-	if (unlikely(q->parts_served))
-		others = paqm_over_parts(q);
-	return PAQM_Q16_ONE - (u32)min_t(u64, others, PAQM_OVER_MOST_Q16);
-}
-
-/*
  * Who is next while overflow queues hold packets; @elastic: that class waits, too. When the
  * common queue is empty, overflow queues may use half of the class's credit at most: the rest is
  * for flows that keep to their rate and send next.
@@ -344,7 +330,7 @@ static noinline enum paqm_turn paqm_over_turn(struct paqm_sched_data *q, bool el
 	if (!common && q->inside.lead <= 0) /* nothing to divide, and nothing to pay back */
 		return PAQM_TURN_OVER;
 	q->inside.share_q16 = paqm_common_share(q);
-	q->inside.credit = READ_ONCE(q->sched.credit);
+	q->inside.credit = paqm_common_credit(q);
 	return common && paqm_sched_media_next(&q->inside) ? PAQM_TURN_COMMON : PAQM_TURN_OVER;
 }
 

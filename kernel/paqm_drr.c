@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Deficit round robin among flow queues: rounds in which nobody sends. Under the qdisc lock. */
+/*
+ * Deficit round robin among flow queues: rounds in which nobody sends; and what overflow queues may
+ * have beside the common one. Under the qdisc lock.
+ */
 #include "paqm_drr.h"
+#include "paqm_isolate.h"
+
+#define PAQM_OVER_CREDITS 8 /* `credit` of these flows: they wait for the common queue at most */
+#define PAQM_COMMON_PACKETS 4 /* and that may be so many packets ahead in any case */
 
 /*
  * What a queue of strangers may send in a round. If strangers are everywhere, all of them together
@@ -39,6 +46,42 @@ u64 paqm_over_parts(const struct paqm_sched_data *q)
 
 	return (u64)takers * READ_ONCE(q->over_part) +
 	       (q->strangers_busy ? READ_ONCE(q->over_part_new) : 0);
+}
+
+/*
+ * Share of media that is the common queue's: what the flows with overflow queues are not entitled
+ * to, and what those are that wait for packets of theirs in that queue: it would go to the others.
+ * Among a hundred flows, of which one begins to wait before another is done, those that were first
+ * have theirs all the time.
+ */
+u32 paqm_common_share(struct paqm_sched_data *q)
+{
+	u32 busy = q->drr[PAQM_MEDIA].busy, waits = paqm_over_waits(q);
+	u64 part = READ_ONCE(q->over_part), others = busy * part;
+
+	if (waits >= busy)
+		return PAQM_Q16_ONE;
+	if (unlikely(q->parts_served))
+		others = paqm_over_parts(q);
+	others -= min(others, q->over_waits_whole * part);
+	return PAQM_Q16_ONE - (u32)min_t(u64, others, PAQM_OVER_MOST_Q16);
+}
+
+/*
+ * How far the common queue may be ahead of its share, bytes. As much as media of the elastic class,
+ * but where it has nearly all, what it is ahead is time for the others: of a hundred flows one
+ * would wait for five seconds. They are owed no more than that.
+ */
+u32 paqm_common_credit(struct paqm_sched_data *q)
+{
+	u32 credit = READ_ONCE(q->sched.credit), others = PAQM_Q16_ONE - q->inside.share_q16;
+	u64 most = max((u64)credit * PAQM_OVER_CREDITS * others >> 16,
+		       (u64)PAQM_COMMON_PACKETS * READ_ONCE(q->drr[PAQM_MEDIA].quantum));
+
+	if (!others || most >= credit)
+		return credit;
+	q->inside.lead = min_t(s64, q->inside.lead, most << 16);
+	return most;
 }
 
 /**

@@ -11,6 +11,8 @@ typedef bool (*paqm_held_t)(struct paqm_sched_data *q, struct paqm_flowq *fq);
 
 u32 paqm_drr_part(const struct paqm_sched_data *q, const struct paqm_flowq *fq, u32 quantum);
 u64 paqm_over_parts(const struct paqm_sched_data *q);
+u32 paqm_common_share(struct paqm_sched_data *q);
+u32 paqm_common_credit(struct paqm_sched_data *q);
 bool paqm_drr_forward(struct paqm_sched_data *q, enum paqm_class class, paqm_held_t held);
 struct paqm_flowq *paqm_drr_owes(struct paqm_sched_data *q, enum paqm_class class,
 				 paqm_held_t held, struct paqm_flowq *fq, struct paqm_flowq *first);

@@ -67,6 +67,24 @@ static __always_inline bool paqm_common_first(const struct paqm_sched_data *q, u
 	return false;
 }
 
+/*
+ * How many overflow queues may not be served yet, as packets are in the common queue that were
+ * there before them? One that has been emptied meanwhile counts until these have left.
+ */
+static inline u32 paqm_over_waits(struct paqm_sched_data *q)
+{
+	struct paqm_flowq *over, *next;
+
+	list_for_each_entry_safe(over, next, &q->over_waiting, waits) {
+		if (paqm_common_first(q, &over->behind))
+			break;
+		list_del_init(&over->waits);
+		q->over_waits--;
+		q->over_waits_whole -= over->waits_whole;
+	}
+	return q->over_waits;
+}
+
 /* The host of a flow that shares its rate. */
 static inline struct paqm_host *paqm_host_of(const struct paqm_sched_data *q,
 					     const struct paqm_flow *flow)

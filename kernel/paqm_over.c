@@ -273,7 +273,12 @@ static noinline struct paqm_flowq *paqm_over_own(struct paqm_sched_data *q,
 static void paqm_over_wait(struct paqm_sched_data *q, struct paqm_flowq *over)
 {
 	over->behind = paqm_common_out(q) + paqm_common_len(q);
-	q->over_behind = over->behind;
+	if (list_empty(&over->waits)) {
+		q->over_waits++;
+		over->waits_whole = !over->part;
+		q->over_waits_whole += over->waits_whole;
+	}
+	list_move_tail(&over->waits, &q->over_waiting);
 }
 
 /* Overflow queue for a packet beyond the fair rate; @flow may be NULL for strangers. */

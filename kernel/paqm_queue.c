@@ -134,6 +134,10 @@ void paqm_drr_purge(struct paqm_sched_data *q, enum paqm_class class)
 		q->strangers_busy = 0;
 		q->strangers_memory = 0;
 		q->strangers_backlog = 0;
+		list_for_each_entry_safe(fq, next, &q->over_waiting, waits)
+			list_del_init(&fq->waits);
+		q->over_waits = 0;
+		q->over_waits_whole = 0;
 	}
 	r->memory = 0;
 	WRITE_ONCE(r->qlen, 0);

@@ -86,6 +86,8 @@ struct paqm_queue {
  * @host: place in struct paqm_hosts of the host with whose others it shares a turn, plus 1; 0: it
  *	has its own
  * @behind: nor before so many have left the common queue: those in it when this one began
+ * @waits: in the list of queues that may have to wait for that
+ * @waits_whole: counted there as one that has a turn of its own
  * @since: paqm_bucket_clock() since when it stands, paqm_over_append(); media
  * @tag: flow it belongs to, or the last one where several share it
  * @lost: packets of it that the AQM or its limit dropped
@@ -104,6 +106,7 @@ struct paqm_flowq {
 	bool patient;
 	bool strangers;
 	bool part;
+	bool waits_whole;
 	u8 gated;
 	struct codel_vars codel;
 	u16 gate;
@@ -114,6 +117,7 @@ struct paqm_flowq {
 	u32 lost;
 	u32 marked;
 	u32 due;
+	struct list_head waits;
 } ____cacheline_aligned;
 
 /**
@@ -256,7 +260,9 @@ struct paqm_sched_data {
 	u32 siblings_busy; /* queues of hosts that hold packets, but for one of each host */
 	u32 strangers_memory; /* truesize of their packets */
 	u32 strangers_backlog; /* bytes of them */
-	u32 over_behind; /* the greatest of their @behind */
+	struct list_head over_waiting; /* those that @behind may hold back, by that */
+	u32 over_waits; /* how many, */
+	u32 over_waits_whole; /* and how many of them have a turn of their own */
 	u32 over_memory_limit;
 	u32 preview_seen; /* the @preview_from that @preview_due is for */
 	u32 preview_due; /* paqm_bucket_clock() until when they have had what they may have */

@@ -254,7 +254,6 @@ static void paqm_reset(struct Qdisc *sch)
 		WRITE_ONCE(q->over_purged, q->over_purged + q->drr[PAQM_MEDIA].qlen);
 		paqm_drr_purge(q, PAQM_MEDIA);
 		paqm_drr_purge(q, PAQM_ELASTIC);
-		q->over_behind = paqm_common_out(q);
 	}
 	paqm_free_list(q, &q->queue[PAQM_MEDIA]);
 	paqm_free_list(q, &q->queue[PAQM_ELASTIC]);

@@ -189,8 +189,77 @@ static void paqm_kunit_behind(struct kunit *test)
 	}
 }
 
+/* Those that wait for the common queue do so for what was there before each of them. */
+static void paqm_kunit_waits(struct kunit *test)
+{
+	struct paqm_sched_data *q = paqm_round_of(test, 1514);
+	u64 *out = &q->queue[PAQM_MEDIA].st.sent_packets;
+	struct paqm_flowq *over = paqm_fqs;
+	u32 n;
+
+	INIT_LIST_HEAD(&q->over_waiting);
+	KUNIT_EXPECT_EQ(test, paqm_over_waits(q), 0);
+	for (n = 0; n < 3; n++) {
+		over[n].behind = paqm_common_out(q) + 2 * n + 1;
+		over[n].waits_whole = n != 1;
+		list_add_tail(&over[n].waits, &q->over_waiting);
+	}
+	q->over_waits = 3;
+	q->over_waits_whole = 2;
+	KUNIT_EXPECT_EQ(test, paqm_over_waits(q), 3);
+	(*out)++;
+	KUNIT_EXPECT_EQ(test, paqm_over_waits(q), 2);
+	KUNIT_EXPECT_EQ(test, q->over_waits_whole, 1);
+	(*out)++;
+	KUNIT_EXPECT_EQ(test, paqm_over_waits(q), 2);
+	(*out)++;
+	KUNIT_EXPECT_EQ(test, paqm_over_waits(q), 1);
+	KUNIT_EXPECT_EQ(test, q->over_waits_whole, 1);
+	*out += 2;
+	KUNIT_EXPECT_EQ(test, paqm_over_waits(q), 0);
+	KUNIT_EXPECT_EQ(test, q->over_waits_whole, 0);
+	KUNIT_EXPECT_TRUE(test, list_empty(&over[2].waits));
+}
+
+/* The common queue has the rest, and what those have that wait for it; it is less ahead of few. */
+static void paqm_kunit_common(struct kunit *test)
+{
+	struct paqm_sched_data *q = paqm_round_of(test, 1514);
+
+	INIT_LIST_HEAD(&q->over_waiting);
+	q->over_part = PAQM_Q16_ONE / 100;
+	q->drr[PAQM_MEDIA].busy = 2;
+	q->sched.credit = 312500;
+	q->inside.share_q16 = paqm_common_share(q);
+	KUNIT_EXPECT_EQ(test, q->inside.share_q16, PAQM_Q16_ONE - 2 * q->over_part);
+	q->inside.lead = 300000LL << 16;
+	KUNIT_EXPECT_EQ(test, paqm_common_credit(q), 312500ULL * 8 * 2 * q->over_part >> 16);
+	KUNIT_EXPECT_EQ(test, q->inside.lead >> 16, 312500ULL * 8 * 2 * q->over_part >> 16);
+
+	paqm_fqs[0] = (struct paqm_flowq){ .behind = paqm_common_out(q) + 1, .waits_whole = true };
+	list_add_tail(&paqm_fqs[0].waits, &q->over_waiting);
+	q->over_waits = 1;
+	q->over_waits_whole = 1;
+	q->inside.share_q16 = paqm_common_share(q);
+	KUNIT_EXPECT_EQ(test, q->inside.share_q16, PAQM_Q16_ONE - q->over_part);
+	q->drr[PAQM_MEDIA].busy = 1;
+	q->inside.share_q16 = paqm_common_share(q);
+	KUNIT_EXPECT_EQ(test, q->inside.share_q16, PAQM_Q16_ONE);
+	KUNIT_EXPECT_EQ(test, paqm_common_credit(q), 312500);
+
+	q->drr[PAQM_MEDIA].busy = 20; /* as of a few flows on a link */
+	q->inside.share_q16 = paqm_common_share(q);
+	KUNIT_EXPECT_EQ(test, paqm_common_credit(q), 312500);
+	q->drr[PAQM_MEDIA].busy = 2;
+	q->sched.credit = 10000; /* on a slow one: some packets */
+	q->inside.share_q16 = paqm_common_share(q);
+	KUNIT_EXPECT_EQ(test, paqm_common_credit(q), 4 * 1514);
+}
+
 static struct kunit_case paqm_rounds_cases[] = {
 	KUNIT_CASE(paqm_kunit_behind),
+	KUNIT_CASE(paqm_kunit_waits),
+	KUNIT_CASE(paqm_kunit_common),
 	KUNIT_CASE(paqm_kunit_bulk),
 	KUNIT_CASE(paqm_kunit_debt),
 	KUNIT_CASE(paqm_kunit_siblings),
