@@ -50,12 +50,6 @@ u64 paqm_ip_rate(const struct paqm_sched_data *q, u64 bps)
 	return paqm_muldiv(bps, len - header, paqm_link_len(&q->link, len));
 }
 
-/* What IP has of the bytes of media on the link, PAQM_IP_ALL: all. */
-u32 paqm_ip_part(const struct paqm_sched_data *q)
-{
-	return paqm_ip_rate(q, PAQM_IP_ALL);
-}
-
 /*
  * Time until senders follow new advice: `transfer`, and a round trip at least. 0 where there is no
  * advice.

@@ -20,7 +20,6 @@ static inline u32 paqm_header_len(const struct net_device *dev)
 }
 
 u64 paqm_ip_rate(const struct paqm_sched_data *q, u64 bps);
-u32 paqm_ip_part(const struct paqm_sched_data *q);
 u64 paqm_news_ns(const struct paqm_sched_data *q);
 void paqm_derive_inner(struct paqm_sched_data *q);
 void paqm_derive_period(struct paqm_sched_data *q);

@@ -197,9 +197,8 @@ static bool paqm_settles(const struct paqm_flow *flow, const struct paqm_packet 
 static void paqm_note_part(struct paqm_sched_data *q, struct paqm_flow *flow,
 			   const struct sk_buff *skb, u32 wire)
 {
-	u32 segs = skb_is_gso(skb) ? max_t(u32, skb_shinfo(skb)->gso_segs, 1) : 1;
-	u64 ip = max_t(s64, (s64)qdisc_pkt_len(skb) -
-			    (s64)segs * paqm_header_len(qdisc_dev(q->sch)), 0);
+	s64 headers = (s64)paqm_segs(skb) * paqm_header_len(qdisc_dev(q->sch));
+	u64 ip = max_t(s64, qdisc_pkt_len(skb) - headers, 0);
 
 	paqm_flow_note_part(paqm_flow_more(&q->flows, flow), q->ip_part,
 			    paqm_div64(ip << PAQM_IP_SHIFT, max(wire, 1U)));
@@ -268,7 +267,7 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q, st
 	if (unlikely(p.piece) && !(p.note & PAQM_NOTE_FRAGMENT))
 		paqm_fragment_first(q->datagram, &p, &q->rules, where, now_tick);
 	if (flow) {
-		if (where == PAQM_MEDIA && (flow->bytes ^ (flow->bytes + wire)) >> PAQM_LOOK_SHIFT)
+		if (where == PAQM_MEDIA && paqm_flow_look_due(flow->bytes, flow->bytes + wire))
 			paqm_note_part(q, flow, skb, wire);
 		fresh = paqm_count_flow(q, flow, where, wire, fresh);
 		paqm_flow_settle(flow, paqm_settles(flow, &p, chosen) ? q->settled : 0);

@@ -408,6 +408,12 @@ static inline struct paqm_flow *paqm_flows_find(const struct paqm_flows *t, u64 
 	return flow;
 }
 
+/* Is a flow due for a look with the packet that takes its bytes from @before to @after? */
+static __always_inline bool paqm_flow_look_due(u32 before, u32 after)
+{
+	return (before ^ after) >> PAQM_LOOK_SHIFT;
+}
+
 /**
  * paqm_flow_pass() - count a packet of a flow about which nothing is open
  * @f: the flow
@@ -425,7 +431,7 @@ static __always_inline bool paqm_flow_pass(struct paqm_flow *f, u8 settled, u32 
 {
 	u32 bytes = f->bytes + len;
 
-	if (!(f->state & settled) || (f->bytes ^ bytes) >> PAQM_LOOK_SHIFT ||
+	if (!(f->state & settled) || paqm_flow_look_due(f->bytes, bytes) ||
 	    now_tick - f->last_tick > PAQM_FLOW_ACTIVE_TICKS)
 		return false;
 	WRITE_ONCE(f->bytes, bytes);
@@ -477,7 +483,7 @@ static inline u32 paqm_flow_silent(const struct paqm_flow *f, u32 now_tick)
 static inline bool paqm_flow_wants_look(const struct paqm_flow *f, u32 len)
 {
 	return !f || paqm_flow_nature(f) == PAQM_NATURE_OPEN ||
-	       (f->bytes ^ (f->bytes + len)) >> PAQM_LOOK_SHIFT;
+	       paqm_flow_look_due(f->bytes, f->bytes + len);
 }
 
 /* paqm_flows.c */

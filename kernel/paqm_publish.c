@@ -55,7 +55,7 @@ void paqm_publish(struct paqm_sched_data *q, bool whole)
 	u64 backlog = READ_ONCE(q->queue[PAQM_MEDIA].st.backlog);
 	u64 cu = max(paqm_media_capacity(q), 1000ULL);
 	struct paqm_each each = {};
-	u32 part = paqm_ip_part(q);
+	u32 part = paqm_ip_rate(q, PAQM_IP_ALL);
 	u64 told_new;
 
 	if (law->each)

@@ -220,11 +220,17 @@ static inline void paqm_end_overload(struct paqm_sched_data *q, u64 now)
 	WRITE_ONCE(q->overload_ns, q->overload_ns + now - q->overload_since);
 }
 
+/* Segments that a packet becomes. */
+static inline u32 paqm_segs(const struct sk_buff *skb)
+{
+	return skb_is_gso(skb) ? max_t(u32, skb_shinfo(skb)->gso_segs, 1) : 1;
+}
+
 /* Bytes that several segments take on the link, each for itself. */
 static inline u32 paqm_framed_len(const struct paqm_sched_data *q, const struct sk_buff *skb,
 				  u32 len)
 {
-	u32 segs = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1;
+	u32 segs = paqm_segs(skb);
 
 	if (segs < 2)
 		return paqm_link_len(&q->link, len);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A hundred streams at once: memory of the guest, and nobody waits for all others."""
+"""A hundred streams at once: nobody waits for all others."""
 
 from __future__ import annotations
 
