@@ -34,6 +34,8 @@ MEDIA_COLOUR = "#0072B2"
 VARIANT_COLOURS = ["#00796B", "#7B4FA3", "#D55E00", "#A0651A", "#4C6FB0"]
 LIMIT_COLOUR = "#B00020"
 LEGEND = 23  # entries
+IN_ROW = 5  # panels; more of them stand in rows of four
+MOST_PANELS = 12  # of streams; with more one would see nothing, and the page would take minutes
 WIDTH = 12.6  # inches of the whole row of panels
 STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
@@ -111,9 +113,22 @@ def plain(text: str) -> str:
 
 
 def _panels(count: int, height: float, share_y: bool = True) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    axes = figure.subplots(1, count, sharey=share_y, squeeze=False)
-    return figure, list(axes[0])
+    """A figure with so many panels, in one row of `height` inches or in several."""
+    columns = count if count <= IN_ROW else IN_ROW - 1
+    rows = math.ceil(count / columns)
+    figure = Figure(figsize=(WIDTH, rows * height), layout="constrained")
+    axes = list(figure.subplots(rows, columns, sharey=share_y, squeeze=False).flat)
+    for spare in axes[count:]:
+        spare.set_axis_off()
+    return figure, axes[:count]
+
+
+def _y_label(panels: list[Axes], text: str) -> None:
+    """Names the y axis of panels that share it, at the first one of each row."""
+    for axes in panels:
+        place = axes.get_subplotspec()
+        if place and place.is_first_col():
+            axes.set_ylabel(text)
 
 
 def _flow_names(result: dict[str, Any]) -> list[str]:
@@ -176,7 +191,7 @@ def rates(result: dict[str, Any], series: Series) -> Figure:
     """Rate of each stream and of TCP, with the fair shares dashed."""
     figure, panels = _panels(len(result["variants"]), 3.7)
     colours = _colours(result) | {"TCP": ELASTIC_COLOUR}
-    top = result["bottleneck_bps"] / 1e6
+    top = 0.0
     for axes, variant in zip(panels, result["variants"], strict=True):
         table = series.table(variant["name"], "rates")
         for name in [*variant["flows"], "TCP"]:
@@ -186,6 +201,7 @@ def rates(result: dict[str, Any], series: Series) -> Figure:
             # Nothing before the flow is there, and no long zero after it.
             rate = np.where(table[name] > 0, table[name], np.nan)
             axes.plot(table["t"], rate, color=colours[name], label=shown)
+            top = max(top, *(np.nanmax(table[of], initial=0) for of in (name, f"share_{name}")))
             axes.plot(
                 table["t"],
                 table[f"share_{name}"],
@@ -196,10 +212,12 @@ def rates(result: dict[str, Any], series: Series) -> Figure:
                 drawstyle="steps-post",
             )
         axes.plot([], [], color="#444444", linestyle=(0, (4, 2)), linewidth=1, label="fair share")
-        axes.set(xlim=(0, result["duration_s"]), ylim=(0, top), xlabel="time, s")
+        axes.set(xlim=(0, result["duration_s"]), xlabel="time, s")
         axes.set_title(plain(variant["title"]))
         _events(axes, variant, result["duration_s"])
-    panels[0].set_ylabel("rate, Mbit/s,\nmean of the last second")
+    # Thirty streams would lie at the bottom of a diagram as high as the link.
+    panels[0].set_ylim(0, min(result["bottleneck_bps"] / 1e6, 1.3 * top) or 1)
+    _y_label(panels, "rate, Mbit/s,\nmean of the last second")
     _legend(figure, panels[0], 6)
     return figure
 
@@ -273,7 +291,7 @@ def sojourn(result: dict[str, Any], series: Series) -> Figure:
         axes.set(xlim=(0, result["duration_s"]), ylim=(FLOOR_MS, top * 8), xlabel="time, s")
         axes.set_title(plain(variant["title"]))
         _events(axes, variant, result["duration_s"])
-    panels[0].set_ylabel("time in the router, ms")
+    _y_label(panels, "time in the router, ms")
     _legend(figure, panels[0], 6)
     return figure
 
@@ -400,7 +418,7 @@ def vmaf(result: dict[str, Any], series: Series) -> Figure | None:
                 t, value = zip(*points, strict=True)
                 axes.plot(t, value, color=colours[name], label=f"stream {name}")
         _events(axes, variant, result["duration_s"])
-    panels[0].set_ylabel("VMAF, mean of one second")
+    _y_label(panels, "VMAF, mean of one second")
     _legend(figure, panels[0], 6)
     return figure
 
@@ -410,6 +428,8 @@ def quantizer(variant: dict[str, Any], result: dict[str, Any], series: Series) -
     if not variant["figures"]["encoder"]:
         return None
     names = list(variant["flows"])
+    more = len(names) - MOST_PANELS
+    names = names[:MOST_PANELS]
     figure, panels = _panels(len(names), 3.2)
     colours = _colours(result)
     table = series.table(variant["name"], "quantizer")
@@ -429,11 +449,13 @@ def quantizer(variant: dict[str, Any], result: dict[str, Any], series: Series) -
         axes.step(t, base, where="post", color="#222222", linewidth=1.0, label="base of the group")
         axes.set(xlim=(0, result["duration_s"]), xlabel="time, s", title=f"Stream {name}")
         _events(axes, variant, result["duration_s"])
-    panels[0].set_ylabel("H.264 quantizer (QP)")
+    _y_label(panels, "H.264 quantizer (QP)")
     panels[0].set_ylim(0, 51)
-    figure.legend(
-        *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, markerscale=4
-    )
+    handles, labels = panels[0].get_legend_handles_labels()
+    if more > 0:
+        handles.append(Line2D([], [], linestyle="none"))
+        labels.append(f"and {more} more streams (series/quantizer.csv)")
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, markerscale=4)
     return figure
 
 

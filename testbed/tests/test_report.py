@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from synthetic import Faults, write_run
 
-from paqm_lab import analysis, report
+from paqm_lab import analysis, plots, report
 from paqm_lab.errors import LabError
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -116,6 +116,38 @@ def test_best_value_is_marked(page: str) -> None:
 
 def test_report_repeats(made: Path, page: str) -> None:
     assert report.write(made).read_text() == page
+
+
+@pytest.mark.filterwarnings("error")
+def test_many_streams(made: Path, tmp_path: Path) -> None:
+    """Those of thirty can be read: panels that have a width, a scale that shows their rates."""
+    result = json.loads((made / "result.json").read_text())
+    variant = result["variants"][0]
+    names = [f"m{number}" for number in range(30)]
+    series = tmp_path / variant["name"] / "series"
+    series.mkdir(parents=True)
+    of = made / variant["name"] / "series"
+    head, *rows = (of / "quantizer.csv").read_text().splitlines()
+    place = head.split(",").index("flow")
+    cells = [row.split(",") for row in rows if row.split(",")[place] == "a"]
+    many = [",".join([*row[:place], name, *row[place + 1:]]) for name in names for row in cells]
+    (series / "quantizer.csv").write_text("\n".join([head, *many]) + "\n")
+    columns = [f"{kind}{name}" for name in names for kind in ("", "share_")]
+    low = "".join(f"{t}{',0.25' * len(columns)}\n" for t in range(9))
+    (series / "rates.csv").write_text(f"t,{','.join(columns)}\n{low}")
+    variant["flows"] = dict.fromkeys(names, variant["flows"]["a"])
+    result["variants"] = [variant]
+    with plots.style():
+        rates = plots.rates(result, plots.Series(tmp_path))
+        figure = plots.quantizer(variant, result, plots.Series(tmp_path))
+        assert figure is not None
+        plots.svg(figure, "quantizer")
+        plots.svg(rates, "rates")
+    shown = [axes for axes in figure.axes if axes.axison]
+    assert len(shown) == plots.MOST_PANELS
+    assert min(axes.get_position().width for axes in shown) * plots.WIDTH > 1.5
+    assert any("18 more" in text.get_text() for text in figure.legends[0].get_texts())
+    assert rates.axes[0].get_ylim()[1] < 0.5
 
 
 def test_series_missing(tmp_path: Path) -> None:
