@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"net/http"
 	"net/netip"
@@ -25,6 +26,7 @@ import (
 const (
 	channel    = "/colibri-ws/" // server, conference, endpoint; ?pwd=
 	messageMax = 1 << 20
+	final      = 0x80 // in the first byte of a message's last frame (RFC 6455, 5.2)
 	dialMax    = 10 * time.Second
 	pingEvery  = 15 * time.Second // as the bridge does
 	tick       = time.Second
@@ -180,15 +182,35 @@ func (c *connector) join(e *endpoint, viewer *websocket.Conn) {
 	}
 }
 
-// heard reads a message; pings are answered, and a dead connection is noticed by TCP's keep-alive.
+// heard reads a message, of one frame or several, which the package would take for one each; pings are
+// answered, and a dead connection is noticed by TCP's keep-alive. Nobody else may read.
 func heard(from *websocket.Conn) (kind byte, text []byte, err error) {
-	var got []byte
-	codec := websocket.Codec{Unmarshal: func(data []byte, payload byte, _ any) error {
-		kind, got = payload, data
-		return nil
-	}}
-	err = codec.Receive(from, nil)
-	return kind, got, err
+	for {
+		frame, err := from.NewFrameReader()
+		if err != nil {
+			return 0, nil, err
+		}
+		first := [1]byte{}
+		if _, err = io.ReadFull(frame.HeaderReader(), first[:]); err != nil {
+			return 0, nil, err
+		}
+		if frame, err = from.HandleFrame(frame); err != nil {
+			return 0, nil, err
+		}
+		if frame == nil { // a ping, or its answer
+			continue
+		}
+		part, err := io.ReadAll(io.LimitReader(frame, int64(messageMax-len(text)+1)))
+		if err != nil {
+			return 0, nil, err
+		}
+		if text = append(text, part...); len(text) > messageMax {
+			return 0, nil, websocket.ErrFrameTooLarge
+		}
+		if first[0]&final != 0 {
+			return frame.PayloadType(), text, nil
+		}
+	}
 }
 
 func write(to *websocket.Conn, kind byte, text []byte) error {
@@ -198,7 +220,6 @@ func write(to *websocket.Conn, kind byte, text []byte) error {
 }
 
 func (c *connector) pump(from, to *websocket.Conn, change func(string) string) {
-	from.MaxPayloadBytes = messageMax
 	for {
 		kind, text, err := heard(from)
 		if err != nil {

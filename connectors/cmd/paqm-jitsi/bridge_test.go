@@ -3,11 +3,14 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/hmac"
 	"crypto/sha1"
 	"fmt"
 	"log"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"path/filepath"
@@ -170,6 +173,57 @@ func TestChannelEnds(t *testing.T) {
 			want = message(wish)
 		}
 		if text := <-last; text != want {
+			t.Errorf("%s, expected %s", text, want)
+		}
+	}
+}
+
+// A message in several frames, with a ping between them, is one for the bridge, too.
+func TestFragments(t *testing.T) {
+	texts := make(chan string, 3)
+	e := opened(t, func(conn *websocket.Conn) {
+		for {
+			var text string
+			if websocket.Message.Receive(conn, &text) != nil {
+				close(texts)
+				return
+			}
+			texts <- text
+		}
+	})
+	const ask = "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nOrigin: http://x\r\n\r\n"
+	done := make(chan struct{})
+	viewers := httptest.NewServer(websocket.Handler(func(viewer *websocket.Conn) {
+		(&connector{}).pump(viewer, e.bridge, func(text string) string { return text })
+		close(done)
+	}))
+	defer viewers.Close()
+	raw, err := net.Dial("tcp", strings.TrimPrefix(viewers.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := func(first byte, text string) {
+		if _, err := raw.Write(append([]byte{first, 0x80 | byte(len(text)), 0, 0, 0, 0}, text...)); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := raw.Write([]byte(ask)); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := http.ReadResponse(bufio.NewReader(raw), nil); err != nil || answer.StatusCode != 101 {
+		t.Fatal(answer, err)
+	}
+	frame(websocket.TextFrame, `{"colibriClass":`)
+	frame(final|websocket.PingFrame, "")
+	frame(websocket.ContinuationFrame, `"EndpointStats"`)
+	frame(final|websocket.ContinuationFrame, `}`)
+	frame(final|websocket.TextFrame, "{}")
+	raw.Close()
+	<-done
+	e.bridge.Close()
+	for _, want := range []string{`{"colibriClass":"EndpointStats"}`, "{}"} {
+		if text := <-texts; text != want {
 			t.Errorf("%s, expected %s", text, want)
 		}
 	}
