@@ -37,6 +37,10 @@ int sandbox_user(const char *name, struct sandbox_user *u)
 	if (geteuid())
 		return 0;
 	p = getpwnam(name);
+	if (!p && strcmp(name, SANDBOX_USER)) { /* who is named is meant */
+		log_line("user %s: does not exist; see useradd(8)", name);
+		return -1;
+	}
 	if (!p) {
 		p = getpwnam("nobody");
 		log_line("user %s: does not exist%s; see systemd-sysusers(8), or choose another "
@@ -89,62 +93,85 @@ int sandbox_drop(const struct sandbox_user *u, const gid_t *group, int cap)
 {
 	if (!drop(u, group, cap))
 		return 0;
-	log_line("cannot drop privileges to uid %u: %s", (unsigned int)u->uid, strerror(errno));
+	log_line("cannot drop privileges to uid %u: %s%s", (unsigned int)u->uid, strerror(errno),
+		 u->change && errno == EPERM
+			 ? "; root needs CAP_SETUID, CAP_SETGID and CAP_SETPCAP for that: give "
+			   "them, or start it as another user"
+			 : "");
 	return -1;
 }
 
+/* Some machines have a call of its own where others use a general one (recv of ARM), and those of
+ * 32 bits have further ones for large files and for times after 2038: the C library picks. So all
+ * of its ways to do a thing are listed.
+ */
+
 /* What all need: to end, to tell the time, to manage memory. */
 static const int all[] = {
-	SCMP_SYS(brk),
-	SCMP_SYS(clock_gettime),
-	SCMP_SYS(exit),
-	SCMP_SYS(exit_group),
-	SCMP_SYS(futex),
-	SCMP_SYS(getpid),
-	SCMP_SYS(getsockopt),
-	SCMP_SYS(madvise),
-	SCMP_SYS(mremap),
-	SCMP_SYS(munmap),
-	SCMP_SYS(read),
-	SCMP_SYS(restart_syscall),
-	SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(brk),		SCMP_SYS(clock_gettime),   SCMP_SYS(clock_gettime64),
+	SCMP_SYS(exit),		SCMP_SYS(exit_group),	   SCMP_SYS(futex),
+	SCMP_SYS(futex_time64), SCMP_SYS(getpid),	   SCMP_SYS(getsockopt),
+	SCMP_SYS(madvise),	SCMP_SYS(mremap),	   SCMP_SYS(munmap),
+	SCMP_SYS(read),		SCMP_SYS(restart_syscall), SCMP_SYS(rt_sigprocmask),
 	SCMP_SYS(rt_sigreturn),
 };
 
 /* One thread: clients, packets that others have captured, files to read, lines of log. */
 static const int worker[] = {
-	SCMP_SYS(accept4),	SCMP_SYS(close),
-	SCMP_SYS(epoll_ctl),	SCMP_SYS(epoll_pwait),
-	SCMP_SYS(epoll_wait),	SCMP_SYS(fcntl),
-	SCMP_SYS(fstat),	SCMP_SYS(geteuid),
-	SCMP_SYS(geteuid32),	SCMP_SYS(getrandom),
-	SCMP_SYS(gettimeofday), SCMP_SYS(lseek),
-	SCMP_SYS(newfstatat),	SCMP_SYS(poll),
-	SCMP_SYS(ppoll),	SCMP_SYS(recvfrom),
-	SCMP_SYS(recvmsg),	SCMP_SYS(sendmsg),
-	SCMP_SYS(sendto),	SCMP_SYS(timerfd_settime),
-	SCMP_SYS(unlink),	SCMP_SYS(unlinkat),
+	SCMP_SYS(_llseek),
+	SCMP_SYS(accept4),
+	SCMP_SYS(close),
+	SCMP_SYS(epoll_ctl),
+	SCMP_SYS(epoll_pwait),
+	SCMP_SYS(epoll_wait),
+	SCMP_SYS(fcntl),
+	SCMP_SYS(fcntl64),
+	SCMP_SYS(fstat),
+	SCMP_SYS(fstat64),
+	SCMP_SYS(fstatat64),
+	SCMP_SYS(geteuid),
+	SCMP_SYS(geteuid32),
+	SCMP_SYS(getrandom),
+	SCMP_SYS(gettimeofday),
+	SCMP_SYS(lseek),
+	SCMP_SYS(newfstatat),
+	SCMP_SYS(poll),
+	SCMP_SYS(ppoll),
+	SCMP_SYS(ppoll_time64),
+	SCMP_SYS(recv),
+	SCMP_SYS(recvfrom),
+	SCMP_SYS(recvmsg),
+	SCMP_SYS(send),
+	SCMP_SYS(sendmsg),
+	SCMP_SYS(sendto),
+	SCMP_SYS(statx),
+	SCMP_SYS(timerfd_settime),
+	SCMP_SYS(timerfd_settime64),
+	SCMP_SYS(unlink),
+	SCMP_SYS(unlinkat),
 	SCMP_SYS(write),
 };
 
 static const int capturer[] = {
-	SCMP_SYS(clock_nanosleep),
-	SCMP_SYS(poll),
-	SCMP_SYS(ppoll),
+	SCMP_SYS(clock_nanosleep), SCMP_SYS(clock_nanosleep_time64), SCMP_SYS(poll),
+	SCMP_SYS(ppoll),	   SCMP_SYS(ppoll_time64),
 };
 
 /* Sockets that it has, a timer, lines of log, and what it says at the end. */
 static const int neighbour[] = {
-	SCMP_SYS(fstat),    SCMP_SYS(newfstatat), SCMP_SYS(poll),   SCMP_SYS(ppoll),
-	SCMP_SYS(recvfrom), SCMP_SYS(recvmsg),	  SCMP_SYS(sendto), SCMP_SYS(write),
+	SCMP_SYS(fstat),    SCMP_SYS(fstat64), SCMP_SYS(fstatat64),    SCMP_SYS(newfstatat),
+	SCMP_SYS(poll),	    SCMP_SYS(ppoll),   SCMP_SYS(ppoll_time64), SCMP_SYS(recv),
+	SCMP_SYS(recvfrom), SCMP_SYS(recvmsg), SCMP_SYS(send),	       SCMP_SYS(sendto),
+	SCMP_SYS(statx),    SCMP_SYS(write),
 };
 
 /* Connections of others, words for them, lines of log, and what it says at the end. */
 static const int meeting[] = {
-	SCMP_SYS(accept4),    SCMP_SYS(close), SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_pwait),
-	SCMP_SYS(epoll_wait), SCMP_SYS(fstat), SCMP_SYS(getrandom), SCMP_SYS(newfstatat),
-	SCMP_SYS(poll),	      SCMP_SYS(ppoll), SCMP_SYS(recvfrom),  SCMP_SYS(sendto),
-	SCMP_SYS(shutdown),   SCMP_SYS(write),
+	SCMP_SYS(accept4),	SCMP_SYS(close),      SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_pwait),
+	SCMP_SYS(epoll_wait),	SCMP_SYS(fstat),      SCMP_SYS(fstat64),   SCMP_SYS(fstatat64),
+	SCMP_SYS(getrandom),	SCMP_SYS(newfstatat), SCMP_SYS(poll),	   SCMP_SYS(ppoll),
+	SCMP_SYS(ppoll_time64), SCMP_SYS(recv),	      SCMP_SYS(recvfrom),  SCMP_SYS(send),
+	SCMP_SYS(sendto),	SCMP_SYS(shutdown),   SCMP_SYS(statx),	   SCMP_SYS(write),
 };
 
 static int allow(scmp_filter_ctx ctx, const int *calls, size_t n)
@@ -220,10 +247,13 @@ static int allow_opener(scmp_filter_ctx ctx, int asker)
 					       SCMP_A2(SCMP_CMP_EQ, SO_ATTACH_FILTER)};
 	const struct scmp_arg_cmp leaving[2] = {SCMP_A1(SCMP_CMP_EQ, SOL_PACKET),
 						SCMP_A2(SCMP_CMP_EQ, PACKET_IGNORE_OUTGOING)};
-	int err = allow_to(ctx, SCMP_SYS(recvfrom), asker);
+	static const int words[] = {SCMP_SYS(recv), SCMP_SYS(recvfrom), SCMP_SYS(send),
+				    SCMP_SYS(sendto)};
+	size_t i;
+	int err = 0;
 
-	if (!err)
-		err = allow_to(ctx, SCMP_SYS(sendto), asker);
+	for (i = 0; i < sizeof(words) / sizeof(words[0]) && !err; i++)
+		err = allow_to(ctx, words[i], asker);
 	if (!err)
 		err = allow_if(ctx, SCMP_SYS(ioctl), 1, &index);
 	if (!err)

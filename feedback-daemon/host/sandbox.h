@@ -44,8 +44,8 @@ int sandbox_option(const char *word, bool *on);
  * @name: of the configuration
  * @u: filled in
  *
- * Without such a user the daemon runs as "nobody" and logs that. Return: 0, or -1 after
- * having logged why not.
+ * Without the usual user (SANDBOX_USER) the daemon runs as "nobody" and logs that; any other must
+ * exist. Return: 0, or -1 after having logged why not.
  */
 int sandbox_user(const char *name, struct sandbox_user *u);
 

@@ -15,7 +15,7 @@
 #include "feedback-daemon/host/log.h"
 #include "feedback-daemon/host/notify.h"
 
-#define PEER_GROUPS 256
+#define PEER_GROUPS 65536 /* NGROUPS_MAX: a directory service gives users hundreds */
 #define PAUSE_NS 1000000000ULL
 
 /* Who may use a socket is told by its own mode, whatever the umask of who starts us. */
@@ -143,7 +143,7 @@ static bool is_owner(const struct daemon *d, uid_t uid)
 
 static bool peer_allowed(const struct daemon *d, int fd, const struct ucred *peer)
 {
-	gid_t groups[PEER_GROUPS];
+	static gid_t groups[PEER_GROUPS];
 	socklen_t len = sizeof(groups);
 	size_t i;
 

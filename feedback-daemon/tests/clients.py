@@ -16,7 +16,7 @@ import sys
 import time
 from typing import Any
 
-from host import acting_as, connect
+from host import NOBODY, acting_as, connect
 from rig import (
     DPORT,
     OTHER_IP6,
@@ -220,6 +220,25 @@ def check_rights(t: Trial) -> None:
     t.until(lambda: t.ctl("stats").returncode == 0, "room")
     t.stop()
     print("ok rights of the group", flush=True)
+
+
+def check_many_groups(t: Trial) -> None:
+    """Who is in hundreds of groups, as directory services have it, is a member like any other."""
+    t.start("-i", "veth0", "--group", "nogroup")
+    before = os.getgroups()
+    os.setgroups([NOBODY, *range(20_000, 20_400)])
+    os.setegid(1001)
+    os.seteuid(1001)
+    try:
+        client = Client(t.ipc)
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(before)
+    assert client.register(1) == 0
+    client.sock.close()
+    t.stop()
+    print("ok a member of many groups", flush=True)
 
 
 def check_open_source(t: Trial) -> None:

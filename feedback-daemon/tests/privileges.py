@@ -85,6 +85,15 @@ def check_service_user(t: Trial) -> None:
     print("ok started as the unit does it", flush=True)
 
 
+def check_weak_root(t: Trial) -> None:
+    """Root who may not become anybody, as in many containers, is told what lacks."""
+    run = ["setpriv", "--bounding-set", "-all,+net_raw", "--inh-caps", "-all", *t.command]
+    out = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert out.returncode == 1, out
+    assert "root needs CAP_SETUID, CAP_SETGID and CAP_SETPCAP for that" in out.stderr, out.stderr
+    print("ok root without the right to become another", flush=True)
+
+
 def check_umask(t: Trial) -> None:
     """That of who starts it does not keep the group out of the directories of the sockets."""
     shutil.rmtree(t.control.parent, ignore_errors=True)

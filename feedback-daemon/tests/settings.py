@@ -42,6 +42,12 @@ def check_config(t: Trial) -> None:
     run = [t.command[0], "--config", "/nowhere", "--check-config"]
     out = subprocess.run(run, capture_output=True, text=True, check=False)
     assert out.returncode == 2 and "/nowhere: cannot read it" in out.stderr, out
+    # one that is named is meant: paqmd does not become somebody else
+    run = [t.command[0], "--user", "pq-nobody-here", "--socket", str(t.ipc)]
+    for more in (["--check-config"], []):
+        out = subprocess.run(run + more, capture_output=True, text=True, check=False)
+        assert (out.returncode, out.stderr) == (
+            2, "paqmd: user pq-nobody-here: does not exist; see useradd(8)\n"), out
     print("ok --check-config", flush=True)
 
 
