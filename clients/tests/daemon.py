@@ -170,8 +170,12 @@ def check_restart(t: Trial, program: str) -> None:
     if late and (not told or told["cause"] == "lost"):
         while (told := f.line()) and told["cause"] != "none":
             assert told["cause"] == "lost", told
-    t.answer(message(quote(t.send_media()), 2, 600_000.0, period=2000))
-    f.expect("erf", 600_000)
+    # a flow is listed before captures show its packets: the first ones may not be known
+    told = None
+    while not told:
+        t.answer(message(quote(t.send_media()), 2, 600_000.0, period=2000))
+        told = f.line(0.5)
+    assert (told["cause"], told["rate_bps"]) == ("erf", 600_000), told
     t.stop()
     gone = time.monotonic()
     f.expect("lost")
