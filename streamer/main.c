@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* paqm-streamer: sends or receives live media that follows its network. */
+#include <fcntl.h>
 #include <gst/gst.h>
 #include <locale.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "streamer/options.h"
 #include "streamer/trace/trace.h"
@@ -103,12 +105,24 @@ static void on_hangup(int number)
 	raise(SIGTERM);
 }
 
+/* What is closed would be the number of the first file or socket, and messages would go there. */
+static void hold_standard(void)
+{
+	int fd = open("/dev/null", O_RDWR);
+
+	while (fd >= 0 && fd <= STDERR_FILENO)
+		fd = open("/dev/null", O_RDWR);
+	if (fd >= 0)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	const struct sigaction hangup = {.sa_handler = on_hangup, .sa_flags = SA_RESTART};
 	const struct command *c;
 	struct sigaction now;
 
+	hold_standard();
 	/* names as the terminal writes them; numbers in logs and options stay those of C */
 	setlocale(LC_CTYPE, "");
 	if (!sigaction(SIGHUP, NULL, &now) && now.sa_handler != SIG_IGN) /* nohup(1) ignores it */

@@ -131,6 +131,8 @@ static const char *path_of(const struct call *c, enum call_device kind)
 }
 
 #define PIPE "paqm-pipe" /* of its elements: the descriptor */
+/* What writes sound; its path may have signs that the parser of elements takes for its own. */
+#define SOUND_FILE "sound-file"
 
 static void close_pipe(gpointer fd)
 {
@@ -163,8 +165,12 @@ static void use_pipe(struct call *c, enum call_device kind, GstElement *elements
 /* What file() has made gets what the path names now, which may be another file each time. */
 static void name_files(GstElement *elements, gpointer call)
 {
+	GstElement *sound = gst_bin_get_by_name(GST_BIN(elements), SOUND_FILE);
 	struct call *c = call;
 
+	if (sound)
+		g_object_set(sound, "location", c->audio_sink, NULL);
+	gst_clear_object(&sound);
 	for (int i = 0; i < CALL_DEVICES; i++) {
 		GstElement *decoder =
 			files[i] ? gst_bin_get_by_name(GST_BIN(elements), files[i]) : NULL;
@@ -255,9 +261,8 @@ static char *loudspeaker(struct call *c)
 		return g_strdup("fakesink sync=true async=false");
 	if (!choose_is(c->audio_sink, "auto"))
 		/* what comes out of wavenc has no time any more */
-		return g_strdup_printf(
-			"audioconvert ! wavenc name=asink ! filesink location=\"%s\" async=false",
-			c->audio_sink);
+		return g_strdup("audioconvert ! wavenc name=asink ! filesink name=" SOUND_FILE
+				" async=false");
 	return g_strdup_printf("audioconvert ! audioresample ! %s",
 			       found(c, CALL_SPEAKER, "autoaudiosink"));
 }

@@ -42,6 +42,12 @@ static gpointer feed_run(gpointer data)
 		if (stop)
 			return NULL;
 		buf = f->fn(n, f->data);
+		if (!buf) {
+			GST_ELEMENT_ERROR(f->appsrc, RESOURCE, READ,
+					  ("the file has become shorter while it was played"),
+					  (NULL));
+			return NULL;
+		}
 		GST_BUFFER_PTS(buf) = pts;
 		GST_BUFFER_DURATION(buf) = length;
 		if (gst_app_src_push_buffer(GST_APP_SRC(f->appsrc), buf) != GST_FLOW_OK)

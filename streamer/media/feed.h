@@ -10,7 +10,7 @@
 
 struct feed;
 
-/* Its own thread: makes the @n-th buffer, counted with those that were left out. */
+/* Its own thread: makes the @n-th buffer, counted with those left out; NULL: it cannot. */
 typedef GstBuffer *(*feed_fn)(guint64 n, gpointer data);
 
 /**

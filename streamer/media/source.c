@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * YUV4MPEG2 reader: 8 bit 4:2:0 only, no copy of the pictures. The range of samples has no field of
- * its own: writers have agreed on an X one.
+ * YUV4MPEG2 reader: 8 bit 4:2:0 only. Pictures are read, not mapped: who makes the file anew while
+ * it plays would end the program by SIGBUS. The range of samples has no field of its own: writers
+ * have agreed on an X one.
  */
 #include "streamer/media/source.h"
 
@@ -9,7 +10,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -53,37 +53,33 @@ gboolean source_is_that_pipe(const char *path, int pipe)
 	       named.st_ino == open.st_ino;
 }
 
-static gboolean refuse(struct y4m *y, GError **error, const char *path, const char *why)
+static gboolean refuse(GError **error, const char *path, const char *why)
 {
 	g_set_error(error, USAGE_ERROR, 0,
 		    "%s: %s; make one with: ffmpeg -i INPUT -pix_fmt yuv420p "
 		    "-vf scale=640:360,fps=24 OUTPUT.y4m",
 		    path, why);
-	y4m_close(y);
 	return FALSE;
 }
 
-gboolean y4m_open(struct y4m *y, const char *path, GError **error)
+/* Where they are, and what the head says of them. */
+static gboolean find_pictures(struct y4m *y, const char *path, const char *data, gsize size,
+			      GError **error)
 {
-	const char *data, *end, *p, *line;
+	const char *end = data + size, *p, *line;
 
-	memset(y, 0, sizeof(*y));
-	y->file = g_mapped_file_new(path, FALSE, error);
-	if (!y->file)
-		return FALSE;
-	data = g_mapped_file_get_contents(y->file);
-	end = data ? data + g_mapped_file_get_length(y->file) : NULL;
-	if (!data || end - data < 10 || memcmp(data, MAGIC, strlen(MAGIC)))
-		return refuse(y, error, path, "not a y4m file");
+	if (!data || size < 10 || memcmp(data, MAGIC, strlen(MAGIC)))
+		return refuse(error, path, "not a y4m file");
 	line = memchr(data, '\n', end - data);
 	if (!line)
-		return refuse(y, error, path, "no header");
+		return refuse(error, path, "no header");
 	y->fps_n = 24;
-	y->fps_d = 1;
+	y->fps_d = y->par_n = y->par_d = 1;
 	for (p = data + strlen(MAGIC); p < line;) {
 		const char *space = memchr(p, ' ', line - p);
 		char *token = g_strndup(p, (space ? space : line) - p);
 		gboolean ok = TRUE;
+		int n, d;
 
 		if (*token == 'W')
 			y->width = atoi(token + 1);
@@ -92,6 +88,8 @@ gboolean y4m_open(struct y4m *y, const char *path, GError **error)
 		else if (*token == 'F')
 			ok = sscanf(token + 1, "%d:%d", &y->fps_n, &y->fps_d) == 2 &&
 			     y->fps_n > 0 && y->fps_d > 0;
+		else if (*token == 'A' && sscanf(token + 1, "%d:%d", &n, &d) == 2 && n > 0 && d > 0)
+			y->par_n = n, y->par_d = d; /* 0:0 is not known */
 		else if (*token == 'C')
 			ok = !strncmp(token, "C420", 4) && !strchr(token, 'p');
 		else if (!strcmp(token, FULL_RANGE))
@@ -102,14 +100,14 @@ gboolean y4m_open(struct y4m *y, const char *path, GError **error)
 			ok = TRUE;
 		g_free(token);
 		if (!ok)
-			return refuse(y, error, path, "not 8 bit 4:2:0 with a frame rate");
+			return refuse(error, path, "not 8 bit 4:2:0 with a frame rate");
 		p = space ? space + 1 : line;
 	}
 	if (y->width < 16 || y->height < 16 || y->width > 4096 || y->height > 4096 ||
 	    y->width % 2 || y->height % 2)
-		return refuse(y, error, path, "no even picture size from 16 to 4096");
+		return refuse(error, path, "no even picture size from 16 to 4096");
 	if (y->fps_n < y->fps_d || y->fps_n > SOURCE_FPS_MAX * (gint64)y->fps_d)
-		return refuse(y, error, path, "no frame rate from 1 to 240");
+		return refuse(error, path, "no frame rate from 1 to 240");
 	y->frame_size = (gsize)y->width * y->height * 3 / 2;
 	y->offset = g_array_new(FALSE, FALSE, sizeof(gsize));
 	for (p = line + 1; end - p > 6 && !memcmp(p, FRAME, strlen(FRAME));) {
@@ -124,17 +122,30 @@ gboolean y4m_open(struct y4m *y, const char *path, GError **error)
 	}
 	y->frames = y->offset->len;
 	if (!y->frames)
-		return refuse(y, error, path, "no whole picture inside");
+		return refuse(error, path, "no whole picture inside");
 	return TRUE;
 }
 
-/* One call where reading would fault once for every few pages; if it fails, those are what is left.
- */
-static void fetch(const char *data, gsize size)
+gboolean y4m_open(struct y4m *y, const char *path, GError **error)
 {
-	gsize before = (gsize)data % (gsize)sysconf(_SC_PAGESIZE);
+	GMappedFile *whole;
+	gboolean ok;
 
-	madvise((char *)data - before, before + size, MADV_POPULATE_READ);
+	memset(y, 0, sizeof(*y));
+	y->file = fopen(path, "re");
+	if (!y->file) {
+		g_set_error(error, G_FILE_ERROR, (int)g_file_error_from_errno(errno), "%s: %s",
+			    path, g_strerror(errno));
+		return FALSE;
+	}
+	whole = g_mapped_file_new_from_fd(fileno(y->file), FALSE, error);
+	ok = whole && find_pictures(y, path, g_mapped_file_get_contents(whole),
+				    g_mapped_file_get_length(whole), error);
+	if (whole)
+		g_mapped_file_unref(whole);
+	if (!ok)
+		y4m_close(y);
+	return ok;
 }
 
 GstBuffer *y4m_frame(const struct y4m *y, guint index)
@@ -142,12 +153,18 @@ GstBuffer *y4m_frame(const struct y4m *y, guint index)
 	gsize size = (gsize)y->width * y->height;
 	gsize offset[4] = {0, size, size + size / 4, 0};
 	gint stride[4] = {y->width, y->width / 2, y->width / 2, 0};
-	char *data = g_mapped_file_get_contents(y->file) + g_array_index(y->offset, gsize, index);
-	GstBuffer *buf = gst_buffer_new_wrapped_full(GST_MEMORY_FLAG_READONLY, data, y->frame_size,
-						     0, y->frame_size, g_mapped_file_ref(y->file),
-						     (GDestroyNotify)g_mapped_file_unref);
+	GstBuffer *buf = gst_buffer_new_allocate(NULL, y->frame_size, NULL);
+	GstMapInfo map;
+	ssize_t got;
 
-	fetch(data, y->frame_size);
+	gst_buffer_map(buf, &map, GST_MAP_WRITE);
+	got = pread(fileno(y->file), map.data, map.size,
+		    (off_t)g_array_index(y->offset, gsize, index));
+	gst_buffer_unmap(buf, &map);
+	if (got != (ssize_t)y->frame_size) {
+		gst_buffer_unref(buf);
+		return NULL;
+	}
 	/* Rows are packed, whatever alignment GStreamer would assume. */
 	gst_buffer_add_video_meta_full(buf, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_I420,
 				       y->width, y->height, 3, offset, stride);
@@ -156,10 +173,10 @@ GstBuffer *y4m_frame(const struct y4m *y, guint index)
 
 GstCaps *y4m_caps(const struct y4m *y)
 {
-	GstCaps *caps =
-		gst_caps_new_simple("video/x-raw", "format", G_TYPE_STRING, "I420", "width",
-				    G_TYPE_INT, y->width, "height", G_TYPE_INT, y->height,
-				    "framerate", GST_TYPE_FRACTION, y->fps_n, y->fps_d, NULL);
+	GstCaps *caps = gst_caps_new_simple(
+		"video/x-raw", "format", G_TYPE_STRING, "I420", "width", G_TYPE_INT, y->width,
+		"height", G_TYPE_INT, y->height, "framerate", GST_TYPE_FRACTION, y->fps_n, y->fps_d,
+		"pixel-aspect-ratio", GST_TYPE_FRACTION, y->par_n, y->par_d, NULL);
 	GstVideoInfo info;
 	char *colours;
 
@@ -184,8 +201,9 @@ gboolean y4m_write(FILE *file, GstSample *picture, gboolean first)
 	    !gst_video_frame_map(&frame, &info, gst_sample_get_buffer(picture), GST_MAP_READ))
 		return FALSE;
 	if (first)
-		fprintf(file, MAGIC "W%d H%d F%d:%d Ip A1:1 C420jpeg%s\n", info.width, info.height,
-			info.fps_n > 0 ? info.fps_n : 24, info.fps_n > 0 ? info.fps_d : 1,
+		fprintf(file, MAGIC "W%d H%d F%d:%d Ip A%d:%d C420jpeg%s\n", info.width,
+			info.height, info.fps_n > 0 ? info.fps_n : 24,
+			info.fps_n > 0 ? info.fps_d : 1, info.par_n, info.par_d,
 			info.colorimetry.range == GST_VIDEO_COLOR_RANGE_0_255 ? " " FULL_RANGE
 									      : "");
 	fputs(FRAME "\n", file);
@@ -211,6 +229,6 @@ void y4m_close(struct y4m *y)
 	if (y->offset)
 		g_array_unref(y->offset);
 	if (y->file)
-		g_mapped_file_unref(y->file);
+		fclose(y->file);
 	memset(y, 0, sizeof(*y));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Pictures of a y4m file, mapped into memory; and what such a file begins with. */
+/* Pictures of a y4m file; and what such a file begins with. */
 #ifndef PAQM_STREAMER_SOURCE_H
 #define PAQM_STREAMER_SOURCE_H
 
@@ -13,11 +13,11 @@
 #define SOURCE_FPS_MAX 240
 
 struct y4m {
-	int width, height, fps_n, fps_d;
-	gboolean full_range; /* samples are 0 to 255; else 16 to 235 */
+	int width, height, fps_n, fps_d, par_n, par_d; /* par: of a pixel */
+	gboolean full_range;			       /* samples are 0 to 255; else 16 to 235 */
 	guint frames;
 	gsize frame_size;
-	GMappedFile *file;
+	FILE *file;
 	GArray *offset; /* of gsize */
 };
 
@@ -34,6 +34,7 @@ char *source_uri(const char *path, int *pipe, GError **error);
 /* FALSE: it was removed, or made anew, and nobody will ever write to what was opened. */
 gboolean source_is_that_pipe(const char *path, int pipe);
 gboolean y4m_open(struct y4m *y, const char *path, GError **error);
+/* NULL: the file has become shorter since. */
 GstBuffer *y4m_frame(const struct y4m *y, guint index);
 GstCaps *y4m_caps(const struct y4m *y);
 /**

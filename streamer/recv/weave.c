@@ -83,6 +83,8 @@ static gboolean size_fits(struct weave *w, const GstVideoInfo *part)
 					  (guint)(part->width * 2 / width),
 					  (guint)(part->height * 2 / height));
 		w->info.colorimetry = part->colorimetry;
+		w->info.par_n = part->par_n;
+		w->info.par_d = part->par_d;
 		w->info.fps_n = part->fps_n;
 		w->info.fps_d = part->fps_d;
 		w->sized = part->width % 2 == 0 && part->height % 2 == 0;

@@ -175,7 +175,8 @@ static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 
 		gst_message_parse_error(msg, &error, &debug);
 		g_printerr("paqm-streamer: %s: %s\n",
-			   file && gst_object_has_as_ancestor(msg->src, GST_OBJECT(file))
+			   (file && gst_object_has_as_ancestor(msg->src, GST_OBJECT(file))) ||
+					   msg->src == GST_OBJECT(s->appsrc)
 				   ? s->source
 				   : GST_OBJECT_NAME(msg->src),
 			   error->message);
@@ -222,7 +223,8 @@ static void run(struct sender *s)
 		gst_element_get_state(s->pipeline, NULL, NULL, GST_CLOCK_TIME_NONE);
 		start_feed(s);
 	} else if (s->duration > 0) {
-		timer = g_timeout_add((guint)(s->duration * 1000), on_stop, s);
+		/* none at all would leave no time for quit() */
+		timer = g_timeout_add(MAX(1, (guint)(s->duration * 1000)), on_stop, s);
 	}
 	g_main_loop_run(s->main);
 

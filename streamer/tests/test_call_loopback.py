@@ -237,7 +237,7 @@ def sound_file(streamer: str, tmp: Path, secret_file: str) -> None:
 
     Who waits may mute already; a terminal that is closed hangs up.
     """
-    where, file = f"127.0.0.1:{free_port()}", tmp / "heard.wav"
+    where, file = f"127.0.0.1:{free_port()}", tmp / 'he"ard.wav'
     listener = call(streamer, "--listen", where, "--secret", secret_file, "--camera-off",
                     "--record", str(tmp / "i"), heard=str(file))
     until("it waits", lambda: "waiting for a call" in listener.said(), listener)

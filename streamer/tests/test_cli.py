@@ -49,6 +49,24 @@ def write_files(home: Path) -> None:
     (home / "noise.mp4").write_bytes(random.Random(2).randbytes(100000))
 
 
+def unheard(home: Path) -> list[str]:
+    """Who closes its output finds it in no log. And the shortest stream ends."""
+    words = ["recv", "--listen", "127.0.0.1:6000", "--duration", "0.2", "--log", str(home / "log")]
+    subprocess.run(
+        ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", sys.argv[1], *words], timeout=60, check=False
+    )
+    logs = {file.name: file.read_text() for file in (home / "log").glob("*.csv")}
+    wrong = [f"closed output: {logs}\n"] if len(logs) != 3 or "listening" in str(logs) else []
+    short = subprocess.Popen([sys.argv[1], *f"{SEND} --source test --duration 0.0005".split()],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+    try:
+        short.wait(30)
+    except subprocess.TimeoutExpired:
+        short.kill()
+        wrong.append("--duration 0.0005 does not end\n")
+    return wrong
+
+
 def main() -> int:
     wrong = []
     with tempfile.TemporaryDirectory() as home:
@@ -65,6 +83,7 @@ def main() -> int:
             )  # fmt: skip
             if (done.returncode != status or says not in done.stderr or "CRITICAL" in done.stderr):
                 wrong.append(f"{words}: status {done.returncode}, {done.stderr}")
+        wrong += unheard(Path(home))
     print("".join(wrong), end="")
     return len(wrong) > 0
 
