@@ -112,6 +112,7 @@ struct outgoing {
 
 	/* counted before OUTGOING_QUEUE, by the camera's thread */
 	gint64 came, came_before; /* us: the newest picture, and the one before */
+	gint64 spread_until;	  /* us: when the pacer can have sent what has come */
 	gint64 slow_since;	  /* us: left_out counts from here */
 	guint left_out;
 	gboolean slow_told;

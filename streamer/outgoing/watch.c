@@ -8,6 +8,10 @@
 #define SLOW_PICTURES 24
 #define SLOW_S 5
 
+/* The least part of an interval that the pacer takes for a picture; s that pictures may wait so. */
+#define SPREAD_LEAST 0.7
+#define WAIT_MOST_S 1
+
 /* The offset between the clocks is taken once, so that capture times keep the exact spacing of
  * the frame clock.
  */
@@ -105,15 +109,23 @@ static void on_group(GstElement *enc, const GstStructure *g, gpointer data)
 	o->group(enc, g, o->data);
 }
 
-/* The camera's thread, as the next. */
+/*
+ * The camera's thread, as the next. After a standstill a test picture or a film makes up for all
+ * that it has missed, at once: it would leave the pacer for many seconds, ever so late.
+ */
 static GstPadProbeReturn on_offered_picture(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
 	struct outgoing *o = data;
+	double interval = o->source_interval > 0 ? o->source_interval : o->interval;
 
 	(void)pad;
 	(void)info;
 	o->came_before = o->came;
 	o->came = g_get_monotonic_time();
+	if (o->spread_until - o->came > WAIT_MOST_S * G_USEC_PER_SEC)
+		return GST_PAD_PROBE_DROP;
+	o->spread_until =
+		MAX(o->spread_until, o->came) + (gint64)(SPREAD_LEAST * interval * G_USEC_PER_SEC);
 	return GST_PAD_PROBE_OK;
 }
 

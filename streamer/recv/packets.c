@@ -36,11 +36,17 @@ static void come_from(struct receiver *r, GSocketAddress *from, gboolean moved)
 	g_mutex_unlock(&r->lock);
 }
 
+/* Network thread: headers below RTP. A socket of IPv6 takes IPv4, too: who sends counts. */
+static guint ip_udp(const struct receiver *r)
+{
+	return wire_ip_udp((r->from ? g_socket_address_get_family(G_SOCKET_ADDRESS(r->from))
+				    : g_socket_get_family(r->rtp)) == G_SOCKET_FAMILY_IPV6);
+}
+
 /* Network thread: return the newest rate to the sender. */
 static void return_rate(struct receiver *r)
 {
-	guint overhead =
-		wire_ip_udp(g_socket_get_family(r->rtp) == G_SOCKET_FAMILY_IPV6) + WIRE_RTP;
+	guint overhead = ip_udp(r) + WIRE_RTP;
 	guint8 packet[RETURNS_MAX];
 	GstFlowReturn flow;
 	guint ssrc = 0;
@@ -112,7 +118,7 @@ static void show_decider(struct receiver *r, const guint8 *p, gsize len, gsize w
 {
 	struct dec_packet d = {
 		.at = monotonic_ns() / 1e9,
-		.bytes = wire + wire_ip_udp(g_socket_get_family(r->rtp) == G_SOCKET_FAMILY_IPV6),
+		.bytes = wire + ip_udp(r),
 		.ecn = ecn,
 		.ts = paqm_get32(p + 4),
 		.seq = paqm_get16(p + 2),
@@ -230,8 +236,7 @@ static enum streams_whose look_whose(struct receiver *r, const guint8 *p, GSocke
 	if (is == STREAMS_REFUSED || is == STREAMS_OTHER)
 		return is;
 	come_from(r, from, is == STREAMS_MOVED);
-	if ((p[1] & 0x7f) == VIDEO_PT)
-		r->media_ssrc = paqm_get32(p + 8);
+	r->media_ssrc = paqm_get32(p + 8); /* whatever its coding is */
 	return is;
 }
 
@@ -287,7 +292,7 @@ static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer 
 		fprintf(r->rx_csv, "%" G_GINT64_FORMAT ",%u,%u,%d,%" G_GSIZE_FORMAT "\n",
 			realtime_ns(), gst_rtp_buffer_get_seq(&rtp),
 			gst_rtp_buffer_get_timestamp(&rtp), gst_rtp_buffer_get_marker(&rtp),
-			wire + wire_ip_udp(g_socket_get_family(r->rtp) == G_SOCKET_FAMILY_IPV6));
+			wire + ip_udp(r));
 	gst_rtp_buffer_unmap(&rtp);
 	return GST_PAD_PROBE_OK;
 }

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from streams import check, ended, finish, free_port, receive, send
+from streams import check, ended, finish, free_port, receive, send, write_clip
 from trial import rows, until
 
 PARTS = ["--interlace", "rows"]
@@ -242,3 +242,37 @@ def paused(program: str, tmp: Path) -> None:
     tail = list(range(count - 72, count - 1))
     check([n for n in seen if n in tail] == tail, f"paused: the end: {seen} of {count}: {said}")
     check("SSRC 11 now comes from 127.0.0.2" in said, f"paused: {said}")
+
+
+def standstill(program: str, tmp: Path) -> None:
+    """A sender that was stopped for long does not send all that it has missed, ever so late."""
+    port, came, sent = free_port(), tmp / "tr", tmp / "ts"
+    receiver = receive(program, f"127.0.0.1:{port}", came)
+    sender = send(program, f"127.0.0.1:{port}", sent, Path("test"), "--duration", 26)
+    log = came / "rx.csv"
+    until("packets come", lambda: log.exists() and log.stat().st_size, receiver, sender)
+    time.sleep(2)
+    sender.send_signal(signal.SIGSTOP)
+    time.sleep(10)
+    sender.send_signal(signal.SIGCONT)
+    goes_on = time.time()
+    finish(receiver, sender)
+    taken = {f["rtp_ts"]: int(f["t_ns"]) / 1e9 for f in rows(sent / "frames.csv")}
+    ages = [(int(d["t_ns"]) / 1e9 - goes_on, int(d["t_ns"]) / 1e9 - taken[d["rtp_ts"]])
+            for d in rows(came / "decoded.csv")]  # fmt: skip
+    late = [(round(at, 1), round(age, 1)) for at, age in ages if at > 4 and age > 1]
+    check(any(at > 8 for at, _ in ages), f"standstill: nothing came after it: {ages[-3:]}")
+    check(not late, f"standstill: s after it, and age: {late[::12]}")
+
+
+def shortened(program: str, tmp: Path) -> None:
+    """A file that somebody makes anew while it plays: the sender says so, with whole logs."""
+    clip, sent = tmp / "short.y4m", tmp / "hs"
+    write_clip(clip)
+    sender = send(program, f"127.0.0.1:{free_port()}", sent, clip, "--loop")
+    sender.tells("sending")
+    time.sleep(2)
+    clip.write_bytes(b"")
+    said = sender.end(status=1)
+    check("short.y4m: the file has become shorter" in said, f"shortened: {said}")
+    check(len(rows(sent / "frames.csv")) > 24, "shortened: logs")

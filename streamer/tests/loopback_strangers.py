@@ -374,3 +374,50 @@ def breaker(program: str, tmp: Path) -> None:
                 sender.end(signal.SIGTERM)
             receiver.end(signal.SIGINT)
     check(len(rows(tmp / "br" / "decoded.csv")) > 24, "breaker: pictures after it")
+
+
+def coded_otherwise(program: str, tmp: Path) -> None:
+    """Statistics and rates that go back are about the stream, whatever its coding is."""
+    port, own, about = free_port(), free_port(), set()
+    receiver = receive(program, f"127.0.0.1:{port}", tmp / "cr", "--return", "tmmbr")
+    with (
+        ended(receiver),
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rtp,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rtcp,
+    ):
+        rtp.bind(("127.0.0.1", own))
+        rtcp.bind(("127.0.0.1", own + 1))
+        rtcp.setblocking(False)
+        for n in range(120):
+            field = b"PAQ1" + struct.pack("!fHBI", 1e6 + 1e5 * n, 5, 13, 1)
+            head = struct.pack("!BBHII", 0x90, 98 | 0x80, n, n * 1800, 9)
+            more = b"\xbe\xde" + struct.pack("!H", 4) + b"\xfe" + field
+            rtp.sendto(head + more.ljust(20, b"\0") + bytes(100), ("127.0.0.1", port))
+            time.sleep(0.02)
+            with contextlib.suppress(BlockingIOError):
+                while report := rtcp.recv(2048):
+                    while report:
+                        size = 4 + 4 * int.from_bytes(report[2:4], "big")
+                        kind = report[1], report[0] & 31 if report[1] == 205 else 0
+                        if kind in ((207, 0), (205, 3)):
+                            about.add((kind, report[12:16]))
+                        report = report[size:]
+        receiver.end(signal.SIGINT)
+    check(((207, 0), struct.pack("!I", 9)) in about, f"coded otherwise: {about}")
+    check(all(ssrc == struct.pack("!I", 9) for _, ssrc in about), f"coded otherwise: {about}")
+
+
+def either_family(program: str, tmp: Path) -> None:
+    """A socket of IPv6 takes a stream of IPv4: the size of its packets is that on the wire."""
+    for more, log in (([], "."), (["--trace"], "flow000")):
+        port, came = free_port(), tmp / "fr"
+        receiver = receive(program, f"[::]:{port}", came, *more)
+        with ended(receiver), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rtp:
+            for n in range(20):
+                head = struct.pack("!BBHII", 0x80, 96 | 0x80, n, n * 1800, 9)
+                rtp.sendto(head + bytes(88), ("127.0.0.1", port))
+                time.sleep(0.02)
+            time.sleep(0.5)
+            receiver.end(signal.SIGINT)
+        sizes = {row["wire_bytes"] for row in rows(came / log / "rx.csv")}
+        check(sizes == {"128"}, f"either family {more}: {sizes}")

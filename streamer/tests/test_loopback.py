@@ -67,6 +67,8 @@ def main(program: str) -> None:
         moves.collision(program, Path(name))
         moves.claimed(program, Path(name))
         moves.paused(program, Path(name))
+        moves.standstill(program, Path(name))
+        moves.shortened(program, Path(name))
         repair(program, Path(name))
         others.unplayable(program, Path(name))
         others.probing(program, Path(name))
@@ -75,6 +77,8 @@ def main(program: str) -> None:
         others.many(program, Path(name))
         others.reporters(program, Path(name))
         others.breaker(program, Path(name))
+        others.coded_otherwise(program, Path(name))
+        others.either_family(program, Path(name))
         latecomer(program, Path(name))
         interlace(program, Path(name))
         ecn(program, Path(name))
@@ -465,14 +469,14 @@ def write_full_range(path: Path) -> None:
     """Black and white fields, samples of 0 and 255."""
     rows_of = [bytes(255 * ((x // 32 + k) % 2) for x in range(WIDTH)) for k in (0, 1)]
     with path.open("wb") as f:
-        f.write(f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F24:1 Ip C420jpeg XCOLORRANGE=FULL\n".encode())
+        f.write(f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F24:1 Ip A4:3 C420jpeg XCOLORRANGE=FULL\n".encode())
         for n in range(48):
             f.write(b"FRAME\n" + rows_of[n // 12 % 2] * HEIGHT)
             f.write(bytes([128]) * (WIDTH * HEIGHT // 2))
 
 
 def full_range(program: str, tmp: Path) -> None:
-    """Samples from 0 to 255 are recorded as such; others not."""
+    """Samples from 0 to 255, and pixels that are not square, are recorded as such; others not."""
     output, halves = tmp / "range.y4m", tmp / "halves"
     halves.mkdir()
     write_full_range(halves / "clip.y4m")
@@ -481,7 +485,8 @@ def full_range(program: str, tmp: Path) -> None:
             stream(program, clip, ["--rate-max", "2mbit", "--duration", "2", *parts],
                    ("--output", str(output), *parts))
             head, _, pictures = output.read_bytes().partition(b"\n")
-            check((b" XCOLORRANGE=FULL" in head) == full, f"range, {name}, {full}: {head!r}")
+            for word in (b" XCOLORRANGE=FULL", b" A4:3 "):
+                check((word in head) == full, f"range, {name}, {full}: {head!r}")
             last = pictures[-(WIDTH * HEIGHT * 3 // 2) :][: WIDTH * HEIGHT]
             check(not full or (min(last) < 8 and max(last) > 247),
                   f"range, {name}: {min(last)} to {max(last)}")

@@ -44,6 +44,7 @@ struct trace_stream {
 	socklen_t peer_len;
 	gboolean shared; /* and that is the port of its media (RFC 5761) */
 	guint64 packets, foreign;
+	guint ip_udp; /* bytes of headers below RTP */
 
 	gboolean have_ssrc;
 	guint32 ssrc;
@@ -66,7 +67,6 @@ struct trace_receiver {
 	gboolean trace, tell, losses_only;
 	GInetSocketAddress *local;
 	struct trace_stream stream[TRACE_FLOWS_MAX];
-	guint ip_udp; /* bytes of headers below RTP */
 	guint32 own_ssrc;
 	struct h264_unit unit; /* of the first stream */
 	guint64 kept, broken;
@@ -135,7 +135,7 @@ static void see(struct trace_stream *st, const guint8 *packet, gsize len, enum e
 {
 	struct dec_packet d = {
 		.at = now / 1e9,
-		.bytes = len + st->r->ip_udp,
+		.bytes = len + st->ip_udp,
 		.ecn = ecn,
 		.ts = paqm_get32(packet + 4),
 		.seq = paqm_get16(packet + 2),
@@ -171,7 +171,7 @@ static void take_packet(struct trace_stream *st, const guint8 *packet, gsize len
 	see(st, packet, len, ecn, now);
 	if (st->rx_csv)
 		fprintf(st->rx_csv, "%" G_GINT64_FORMAT ",%u,%u,%d,%" G_GSIZE_FORMAT "\n", now, seq,
-			ts, packet[1] >> 7, len + r->ip_udp);
+			ts, packet[1] >> 7, len + st->ip_udp);
 	if (r->es && !st->index)
 		keep(r, packet, len, seq, ts);
 }
@@ -269,6 +269,13 @@ static gboolean prompt(const struct trace_stream *st)
 	return st->dec && dec_prompt(st->dec);
 }
 
+/* A socket of IPv6 takes IPv4, too. */
+static gboolean is_ipv6(const struct sockaddr_storage *from)
+{
+	return from->ss_family == AF_INET6 &&
+	       !IN6_IS_ADDR_V4MAPPED(&((const struct sockaddr_in6 *)from)->sin6_addr);
+}
+
 static void read_packets(struct trace_stream *st)
 {
 	static char control[BATCH][CMSG_SPACE(sizeof(struct timespec)) + CMSG_SPACE(sizeof(int))];
@@ -304,6 +311,7 @@ static void read_packets(struct trace_stream *st)
 				st->peer = from[i];
 				st->peer_len = msg[i].msg_hdr.msg_namelen;
 			}
+			st->ip_udp = wire_ip_udp(is_ipv6(&from[i]));
 			take_packet(st, packet[i], msg[i].msg_len, ecn, at);
 		}
 	} while (n == BATCH);
@@ -500,9 +508,6 @@ static gboolean open_stream(struct trace_receiver *r, guint index, GError **erro
 
 static gboolean prepare(struct trace_receiver *r, GError **error)
 {
-	GInetAddress *addr = g_inet_socket_address_get_address(r->local);
-
-	r->ip_udp = wire_ip_udp(g_inet_address_get_family(addr) == G_SOCKET_FAMILY_IPV6);
 	r->own_ssrc = g_random_int();
 	if (!trace_loop_init(&r->loop, error))
 		return FALSE;
