@@ -13,7 +13,8 @@
  * (ARP, neighbour discovery, routing protocols), which the inner law spares as well.
  *
  * Tunnels count as their outer flow. IP within VLAN tags, MPLS labels or PPPoE is
- * found, but never quoted: its sender may live in another address space. Headers
+ * found, but quoted only if a VLAN device of this host has put the tags there
+ * (paqm_foreign_tags()): else its sender may live in another address space. Headers
  * are read with skb_header_pointer() only, so nothing is assumed about what is
  * linear.
  */
@@ -297,18 +298,22 @@ static __be16 paqm_untag(const struct sk_buff *skb, __be16 proto, int *off)
  *
  * A bridge leaves the network header at an inner tag (QinQ), and INET_ECN_set_ce() would take the
  * VLAN ID there for the ECN field. Where the bridge itself needs the header it moves it, too.
+ *
+ * Return: whether the header was moved.
  */
-void paqm_behind_tags(struct sk_buff *skb)
+bool paqm_behind_tags(struct sk_buff *skb)
 {
 	int off = skb_network_offset(skb);
 	__be16 proto;
 
 	if (off != ETH_HLEN || !eth_type_vlan(skb->protocol))
-		return;
+		return false;
 	proto = paqm_untag(skb, skb->protocol, &off);
-	if ((proto == htons(ETH_P_IP) || proto == htons(ETH_P_IPV6)) &&
-	    (u32)off <= skb_headlen(skb))
-		skb_set_network_header(skb, off);
+	if ((proto != htons(ETH_P_IP) && proto != htons(ETH_P_IPV6)) ||
+	    (u32)off > skb_headlen(skb))
+		return false;
+	skb_set_network_header(skb, off);
+	return true;
 }
 
 /* Header at @off, in place if it is linear. */

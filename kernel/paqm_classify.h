@@ -109,7 +109,7 @@ struct paqm_packet {
 };
 
 /* paqm_classify.c */
-void paqm_behind_tags(struct sk_buff *skb);
+bool paqm_behind_tags(struct sk_buff *skb);
 unsigned int paqm_identify(const struct sk_buff *skb, const struct paqm_rules *r,
 			   struct paqm_packet *p);
 void paqm_look_into(const struct sk_buff *skb, unsigned int off, struct paqm_packet *p);

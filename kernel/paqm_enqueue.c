@@ -260,7 +260,7 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q, st
 		flow->due = paqm_bucket_clock(now);
 	if (p.note) {
 		paqm_count_notes(q, p.note);
-		paqm_behind_tags(skb);
+		paqm_skb_cb(skb)->moved = paqm_behind_tags(skb);
 	}
 	if (!told || chosen < PAQM_CLASSES)
 		where = paqm_queue_of(q, flow, &p, chosen, now, wire);

@@ -81,6 +81,18 @@ static bool paqm_notice_can_wait(const struct paqm_sched_data *q, struct paqm_fl
 	return max(told, before) - min(told, before) < PAQM_NEWS_Q23;
 }
 
+/*
+ * Has a packet VLAN tags within that no VLAN device of this host has put there? Its sender may live
+ * in another address space. That of packet sockets and of guests behind taps has no IP socket here.
+ */
+static bool paqm_foreign_tags(const struct sk_buff *skb)
+{
+	if (likely(!eth_type_vlan(skb->protocol)))
+		return false;
+	return paqm_skb_cb(skb)->moved ||
+	       (skb->sk && skb->sk->sk_family != AF_INET && skb->sk->sk_family != AF_INET6);
+}
+
 /* Queue a notice that quotes a packet, if that may be quoted. */
 void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
 		 const struct sk_buff *skb, u64 now)
@@ -118,9 +130,9 @@ void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
 		msg.flags |= PAQM_F_OVERLOAD;
 	if (READ_ONCE(flow->every) & PAQM_POLICED)
 		msg.flags |= PAQM_F_POLICED;
-	queued = p.quotable ? paqm_fb_queue(q->fb, skb, &msg, &more->told, now_tick,
-					    paqm_in_step(q)) :
-			      PAQM_FB_UNFIT;
+	queued = p.quotable && !paqm_foreign_tags(skb) ?
+			 paqm_fb_queue(q->fb, skb, &msg, &more->told, now_tick, paqm_in_step(q)) :
+			 PAQM_FB_UNFIT;
 	if (queued == PAQM_FB_UNFIT) { /* fragment, options, tags, too little payload */
 		more->unfit = min(more->unfit + 1, PAQM_UNFIT_MOST);
 		paqm_count(&q->notices_unfit);

@@ -465,12 +465,13 @@ struct paqm_sched_data {
 
 /**
  * struct paqm_skb_cb - private part of the control block, 20 bytes at most
- * @enqueued: time of arrival, ns
- *
- * Only for packets in our own lists: a child writes its own.
+ * @enqueued: time of arrival, ns; only for packets in our own lists, a child writes its own
+ * @moved: paqm_behind_tags() has moved the network header; only of a packet whose protocol is a
+ *	VLAN's, and while it is put into a queue
  */
 struct paqm_skb_cb {
 	u64 enqueued;
+	bool moved;
 };
 
 static inline struct paqm_skb_cb *paqm_skb_cb(const struct sk_buff *skb)

@@ -85,16 +85,18 @@ def send(to: str, seconds: float = 1.0, *, flows: int = 1, port: int = 5004, rat
         sock.close()
 
 
-def inject(device: str, mac: str, source: str, to: str) -> None:
-    """150 packets with any source address, straight into a device's queue; IPv6."""
+def inject(device: str, mac: str, source: str, to: str, tag: bytes = b"") -> None:
+    """150 packets with any source address, straight into a device's queue; IPv6, maybe with a tag
+    of a VLAN in the frame.
+    """
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as sock:
         for seq in range(150):
             body = udp(rtp(seq, 0, 200), (7000, 5004))
             head = struct.pack("!IHBB", 6 << 28, len(body), 17, 64)
             for address in (source, to):
                 head += socket.inet_pton(socket.AF_INET6, address)
-            frame = bytes.fromhex(mac.replace(":", "")) + bytes(6) + b"\x86\xdd" + head + body
-            sock.sendto(frame, (device, ETH_P_IPV6))
+            frame = bytes.fromhex(mac.replace(":", "")) + bytes(6) + tag + b"\x86\xdd" + head + body
+            sock.sendto(frame, (device, int.from_bytes(frame[12:14], "big")))
             sleep(0.01)
 
 

@@ -240,3 +240,49 @@ def test_a_router_without_any_address(router: None) -> None:
     within("no address: messages", told.v4, 0, 0)
     within("no address: sent", stats().notices_sent, 0, 0)
     within("no address: failed", stats().notices_failed, 5, 100)
+
+
+def test_a_router_of_stacked_vlans(router: None) -> None:
+    """Tags that its own devices put into packets are no other address space."""
+    for host, device in ((M, "mb"), (B, "b0")):
+        host.ip(f"link add link {device} name s7 up type vlan protocol 802.1ad id 7")
+        vlan(host, "s7", 101, f"10.10.0.{5 if host is M else 2}/24")
+    address(M, "ma", "10.1.0.5/24")
+    B.ip("route replace default via 10.10.0.5")
+    queue()
+    told, stranger = talk(A, "10.10.0.2", "10.1.0.1")
+    heard("stacked VLANs", told, "10.1.0.5")
+    unheard("stacked VLANs", stranger)
+
+
+def test_tags_that_came_within(router: None) -> None:
+    """Who is behind them may have an address that another host has here; no bridge, no way back."""
+    address(M, "mc", "10.10.0.5/24")
+    address(C, "c0", "10.10.0.1/24")
+    for device, other in (("ma", "mb"), ("mb", "ma")):
+        M.tc(f"qdisc add dev {device} clsact")
+        M.tc(f"filter add dev {device} ingress matchall action mirred egress redirect dev {other}")
+    for n, host in enumerate((A, B), 1):
+        host.ip(f"link add link {host.name}0 name s7 up type vlan protocol 802.1ad id 7")
+        vlan(host, "s7", 101, f"10.10.0.{n}/24")
+    queue()
+    told, stranger = talk(A, "10.10.0.2", "10.10.0.1")
+    now = stats()
+    within("inner tag: packets that were seen", now.tagged_packets, 100, 10000)
+    within("inner tag: what may not be quoted", now.notices_unfit_packets, 5, 1000)
+    within("inner tag: messages", now.notices_owed, 0, 0)
+    unheard("inner tag", stranger)
+
+
+def test_tags_of_packet_sockets(router: None) -> None:
+    """The same of frames that a program has made, as for a guest in a VLAN of its own."""
+    address(M, "mc", "2001:db8:9::5/64")
+    address(C, "c0", "2001:db8:9::1/64")
+    queue()
+    for n, tag in enumerate((b"", b"\x81\0\0\x65")):
+        stranger = C.task(peers.watch, 4, ["2001:db8:9::1"])
+        sleep(0.2)
+        M.task(peers.inject, "mb", MACS["b"], "2001:db8:9::1", f"2001:db8:2::{n}", tag).wait()
+        found = stranger.wait()
+        low, high = (0, 0) if tag else (5, 100)
+        within(f"packet socket, tag {tag.hex()}: messages", found.v6, low, high)
