@@ -197,6 +197,16 @@ int paqm_path_find(struct net_device *dev, struct paqm_path *path)
 	return -EADDRNOTAVAIL;
 }
 
+/* A port of a bond or team sends for that, which bridges, VLANs and VRFs know. Under RCU. */
+static struct net_device *paqm_lag_of(struct net_device *dev)
+{
+	struct net_device *lag = NULL;
+
+	if (netif_is_lag_port(dev))
+		lag = netdev_master_upper_dev_get_rcu(dev);
+	return lag ?: dev;
+}
+
 /* The device of a VLAN tag above @dev, if the packet has one. Under RCU. */
 static struct net_device *paqm_vlan_above(struct net_device *dev, const struct paqm_way *way)
 {
@@ -255,17 +265,18 @@ static int paqm_vrf_of(struct net_device *dev, const struct paqm_way *way,
 int paqm_path_back(struct net_device *dev, const struct paqm_way *way, const struct in6_addr *from,
 		   struct paqm_path *path)
 {
-	struct net_device *bridge, *at = NULL;
+	struct net_device *bridge, *out, *at = NULL;
 	bool ours;
 	int err;
 
 	rcu_read_lock();
-	bridge = paqm_bridge_of(dev, way);
+	out = paqm_lag_of(dev);
+	bridge = paqm_bridge_of(out, way);
 	/* an address of this host beside the sender's is the bridge's, or that of its VLAN */
 	if (bridge)
-		at = netif_is_bridge_port(dev) && way->vlan_proto ? paqm_vlan_above(bridge, way) :
+		at = netif_is_bridge_port(out) && way->vlan_proto ? paqm_vlan_above(bridge, way) :
 								    bridge;
-	path->vrf = paqm_vrf_of(dev, way, bridge);
+	path->vrf = paqm_vrf_of(out, way, bridge);
 	rcu_read_unlock();
 	path->mark = way->mark;
 	err = paqm_path_find(dev, path);
@@ -300,14 +311,19 @@ static int paqm_link_send(struct net_device *dev, const struct paqm_way *way, co
 			  struct sk_buff *skb)
 {
 	struct ethhdr *eth = skb_push(skb, ETH_HLEN);
+	int result;
 
 	ether_addr_copy(eth->h_dest, way->mac + ETH_ALEN);
 	ether_addr_copy(eth->h_source, own);
 	eth->h_proto = skb->protocol;
-	skb->protocol = eth_type_trans(skb, dev);
+	rcu_read_lock();
+	/* some ports of a bond only send */
+	skb->protocol = eth_type_trans(skb, paqm_lag_of(dev));
 	if (way->vlan_proto)
 		__vlan_hwaccel_put_tag(skb, way->vlan_proto, way->vlan_tci);
-	return netif_rx(skb) == NET_RX_SUCCESS ? 0 : -ENOBUFS;
+	result = netif_rx(skb);
+	rcu_read_unlock();
+	return result == NET_RX_SUCCESS ? 0 : -ENOBUFS;
 }
 
 /**

@@ -62,6 +62,7 @@ check "no warning from the kernel" no_faults
 
 . "$here/persistence.sh"
 . "$here/pppd.sh"
+. "$here/bond.sh"
 . "$here/paqmtop.sh"
 . "$here/daemon.sh"
 . "$here/rlqosd.sh"
