@@ -120,14 +120,17 @@ def _run(args: argparse.Namespace) -> int:
         out = Path(args.out or f"out/{flows.name}").resolve()
         seed = data["seed"] if args.seed is None else args.seed
         some = scenario.chosen_variants(path, data["variant"], args.variant)
-        trace_scenario.run(flows, some, seed, out, lab.ready(say), say)
+        with lab.alone_in(out):
+            trace_scenario.run(flows, some, seed, out, lab.ready(say), say)
         say(f"result: {out / 'result.json'}")
         return 0
     if netscenario.describes(data):
         network = netscenario.check(path, data)
         out = Path(args.out or f"out/{network.name}").resolve()
         seed = data["seed"] if args.seed is None else args.seed
-        return main.run_all(network, out, seed, args.variant, say)
+        scenario.chosen_variants(path, data["variant"], args.variant)  # before `out` is made
+        with lab.alone_in(out):
+            return main.run_all(network, out, seed, args.variant, say)
     chosen = scenario.check(path, data)
     options = run.Options(
         out=Path(args.out or f"out/{chosen.name}").resolve(),
@@ -136,7 +139,9 @@ def _run(args: argparse.Namespace) -> int:
         keep_packets=args.pcap,
         repeat_check=args.repeat_check,
     )
-    run.run_scenario(chosen, options, say)
+    chosen.choose(args.variant)
+    with lab.alone_in(options.out):
+        run.run_scenario(chosen, options, say)
     return 0
 
 

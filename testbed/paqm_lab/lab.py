@@ -5,6 +5,7 @@ A guest knows the clone as /run/lab/repo, the programs as /run/lab/build, the ca
 /run/lab/cache and the directory of its results as /run/lab/out, wherever they are on the host.
 """
 
+import fcntl
 import hashlib
 import json
 import os
@@ -12,7 +13,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -59,6 +61,49 @@ def is_result(directory: Path) -> bool:
     except (OSError, ValueError):
         return False
     return not text or isinstance(told, dict) and {"out", "modules"} <= told.keys()
+
+
+def make_out(out: Path) -> None:
+    """The directory of what a command makes."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as err:
+        raise LabError(f"cannot create {out}: {err.strerror}; choose another with --out") from err
+
+
+@contextmanager
+def alone_in(out: Path) -> Iterator[None]:
+    """Refuses a directory in which another command runs: each would delete the other's logs."""
+    make_out(out)
+    place = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with suppress(OSError):  # some network file systems lock no directories
+            try:
+                fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as err:
+                raise LabError(
+                    f"{out}: another paqm-lab is at work there; wait for its end, or choose "
+                    "another directory with --out"
+                ) from err
+        yield
+    finally:
+        os.close(place)
+
+
+def forget_result(out: Path) -> None:
+    """What an earlier run found is not to be taken for what this one finds, if it fails."""
+    for name in ("result.json", "report.html"):
+        (out / name).unlink(missing_ok=True)
+
+
+def guest_error(directory: Path) -> str | None:
+    """What a guest found wrong with its run; None also if it could not say, as on a full disk."""
+    try:
+        told: dict[str, Any] = json.loads((directory / "guest.json").read_text())
+    except (OSError, ValueError):
+        return None
+    error: str | None = told["error"]
+    return error
 
 
 def make_way(directory: Path) -> None:

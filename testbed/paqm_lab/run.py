@@ -7,7 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,12 +55,10 @@ def _clear_all(out: Path) -> None:
         if lab.is_result(stamp.parent):
             shutil.rmtree(stamp.parent)
     drawn = (sidebyside.VIDEO, sidebyside.FACTS, *(path.name for path in out.glob("worst-*.jpg")))
-    for name in ("result.json", "report.html", *drawn):
+    for name in drawn:
         (out / name).unlink(missing_ok=True)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as err:
-        raise LabError(f"cannot create {out}: {err.strerror}; choose another with --out") from err
+    lab.forget_result(out)
+    lab.make_out(out)
 
 
 class VariantRun:
@@ -130,13 +128,13 @@ class VariantRun:
         )
         self.started = time.monotonic()
         result = uml.run(house.kernel, job, self._heard)
-        self._tidy(result)
-        told = directory / "guest.json"
-        guest = json.loads(told.read_text()) if told.exists() else {"error": None}
-        if guest["error"] and not result.reports:
-            raise LabError(f"{self.label}: {guest['error']} (in {directory})")
+        result = self._tidy(result)
+        error = lab.guest_error(directory)
+        if error and not result.reports:
+            raise LabError(f"{self.label}: {error} (in {directory})")
         if not result.good:
             raise LabError(f"{self.label}: {result.explain()}")
+        guest = json.loads((directory / "guest.json").read_text())
         record = {
             **resolved,
             "scenario_data": self.scenario.data,
@@ -149,13 +147,13 @@ class VariantRun:
         (directory / "run.json").write_text(json.dumps(record, indent=1) + "\n")
         return record
 
-    def _tidy(self, result: uml.Result) -> None:
+    def _tidy(self, result: uml.Result) -> uml.Result:
         """Keeps the guest's two logs beside the others, drops the rest of the job."""
         log = self.directory / "log"
         log.mkdir(exist_ok=True)
-        result.console.rename(log / "kernel.log")
-        result.output.rename(log / "guest.log")
+        result = result.kept(log / "kernel.log", log / "guest.log")
         shutil.rmtree(self.directory / "guest")
+        return result
 
 
 def _clip(scenario: Scenario, progress: Progress) -> tuple[Path | None, int]:
@@ -230,7 +228,7 @@ def run_scenario(scenario: Scenario, options: Options, progress: Progress) -> No
             shutil.rmtree(again)
             say(f"{variant['name']}: repeat is bit-identical, sha256 {digest}")
 
-    with ThreadPoolExecutor(max_workers=PARALLEL) as pool:
+    with uml.pool(PARALLEL) as pool:
         running = {pool.submit(one, variant): options.out / variant["name"] for variant in chosen}
         done = []
         for future in as_completed(running):

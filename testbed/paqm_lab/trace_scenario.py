@@ -269,6 +269,7 @@ def run(
 ) -> Json:
     """These variants, each in a guest: OUT/VARIANT/, OUT/result.json; what the latter says."""
     made = prepare_ladder(clip.prepare(cache.cache_dir(), say), say)
+    lab.forget_result(out)
     found = []
     for variant in variants:
         found.append(_run_variant(chosen, variant, seed, out / variant["name"], house, made))

@@ -8,6 +8,7 @@ With the same seed, command and files two boots are the same to the last random 
 """
 
 import argparse
+import codecs
 import contextlib
 import fcntl
 import functools
@@ -18,9 +19,11 @@ import shlex
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from paqm_lab import cache
@@ -43,7 +46,12 @@ PLACES = "/run/lab"
 # To the kernel's process on the host: the directory of its job, by a name that is always the same.
 CWD = "/proc/self/cwd"
 
+ALMOST_NOTHING = 1_000_000  # bytes that are free on a disk that was too small for a run
+
 LOOK = 0.2  # s between two looks at what a guest says
+
+# Set by who was interrupted: guests of other threads end at once, and no others begin.
+INTERRUPTED = threading.Event()
 
 # After this the rest of a run is worth nothing, and what was killed is often waited for in vain.
 OUT_OF_MEMORY = "Out of memory:"
@@ -107,6 +115,12 @@ class Result:
     def good(self) -> bool:
         return self.status == 0 and not self.reports and not self.timed_out
 
+    def kept(self, console: Path, output: Path) -> "Result":
+        """The same with its two logs moved there, where what it explains then points to."""
+        self.console.rename(console)
+        self.output.rename(output)
+        return replace(self, console=console, output=output)
+
     def explain(self) -> str:
         """One line on what went wrong."""
         if self.reports:
@@ -116,10 +130,26 @@ class Result:
                 f"the guest was stopped after {self.wall:.0f} s; a program that waits in a busy "
                 f"loop stops virtual time (output: {self.output}, kernel: {self.console})"
             )
+        full = shutil.disk_usage(self.output.parent).free < ALMOST_NOTHING
+        why = f"; the disk of {self.output.parent} is full" if full else ""
         if self.status is None:
             last = self.console.read_text(errors="replace").strip().rpartition("\n")[2]
-            return f"the guest died before its command ended, see {self.console}: {last}"
-        return f"the command in the guest ended with status {self.status}, see {self.output}"
+            return f"the guest died before its command ended, see {self.console}: {last}{why}"
+        return f"the command in the guest ended with status {self.status}, see {self.output}{why}"
+
+
+class Told:
+    """What a guest's command says, bit by bit: its terminal ends each line with two characters,
+    of which the first would have the host's terminal overwrite the line."""
+
+    def __init__(self) -> None:
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._half = ""
+
+    def text(self, data: bytes) -> str:
+        text = (self._half + self._decode(data)).replace("\r\n", "\n")
+        self._half = "\r" if text.endswith("\r") else ""
+        return text.removesuffix("\r")
 
 
 def kernel_reports(console: str) -> list[str]:
@@ -169,10 +199,15 @@ def environment(built: Kernel, modules: Path | None) -> dict[str, str]:
 
 
 def inside(places: dict[str, Path], text: str) -> str:
-    """The text with the paths that the guest knows instead of the host's."""
-    for name, path in sorted(places.items(), key=lambda place: -len(str(place[1]))):
-        text = re.sub(rf"{re.escape(str(path))}(?=[/:]|$)", f"{PLACES}/{name}", text)
-    return text
+    """The text with the paths that the guest knows instead of the host's.
+
+    Those of the guest itself stay: a clone may be /lab or /build, as in a container.
+    """
+    names = {str(path): f"{PLACES}/{name}" for name, path in reversed(places.items())}
+    longest_first = map(re.escape, sorted(names, key=len, reverse=True))
+    known = rf"({PLACES}/\w+|{'|'.join(longest_first)})(?![\w.-])"
+    below = r"((?:/[\w.+@%~-]*)*)"  # in which a name such as lab is no path
+    return re.sub(known + below, lambda found: names.get(found[1], found[1]) + found[2], text)
 
 
 def _link(name: Path, target: Path) -> None:
@@ -237,6 +272,19 @@ def _fixed_addresses() -> list[str]:
     return [] if subprocess.run([*words, "true"], stderr=subprocess.DEVNULL).returncode else words
 
 
+@contextlib.contextmanager
+def pool(workers: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads that run guests: after a failure no more begin, after Ctrl-C those there end, too."""
+    with ThreadPoolExecutor(max_workers=workers) as threads:
+        try:
+            yield threads
+        except BaseException as err:
+            if not isinstance(err, Exception):
+                INTERRUPTED.set()
+            threads.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
 def run(kernel: Kernel, job: Job, on_output: Callable[[str], None] | None = None) -> Result:
     """Boots the guest and waits for its end; `on_output` gets what the command writes, live."""
     with _own_cpu() as cpus:
@@ -268,6 +316,7 @@ def _run(
     timed_out = False
     output.touch()
     heard = b""
+    told = Told()
     with console.open("wb") as log, console.open("rb") as said, output.open("rb") as follow:
         process = subprocess.Popen(
             command,
@@ -284,11 +333,12 @@ def _run(
                 select.select([ended], [], [], LOOK)
                 if process.poll() is None:
                     timed_out = time.monotonic() - started > job.timeout
-                text = follow.read()
+                text = told.text(follow.read())
                 if text and on_output:
-                    on_output(text.decode(errors="replace"))
+                    on_output(text)
                 *lines, heard = (heard + said.read()).split(b"\n")
                 hopeless = any(OUT_OF_MEMORY.encode() in line for line in lines)
+                hopeless = hopeless or INTERRUPTED.is_set()
                 if hopeless or timed_out or process.returncode is not None:
                     break
         finally:
@@ -299,8 +349,8 @@ def _run(
             os.close(ended)
     status_file = job.directory / "status"
     # Empty on a full disk, or when the time was over while it was written.
-    told = status_file.read_text().strip() if status_file.exists() else ""
-    status = int(told) if told else None
+    written = status_file.read_text().strip() if status_file.exists() else ""
+    status = int(written) if written else None
     shutil.rmtree(job.directory / ".uml", ignore_errors=True)
     return Result(
         status=status,

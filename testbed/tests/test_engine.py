@@ -6,6 +6,8 @@ import platform
 import re
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from paqm_lab import (
     senders,
     topology,
     trace_scenario,
+    uml,
 )
 from paqm_lab.errors import LabError
 from paqm_lab.multi import main
@@ -146,6 +149,95 @@ def test_a_run_that_ended_early_makes_way(tmp_path: Path) -> None:
     (tmp_path / "gstreamer-registry.bin").write_bytes(b"of the first attempt")
     lab.make_way(tmp_path)
     assert not (tmp_path / "gstreamer-registry.bin").exists()
+
+
+def test_of_two_commands_with_one_directory_the_second_is_refused(tmp_path: Path) -> None:
+    with lab.alone_in(tmp_path / "out"):
+        with pytest.raises(LabError, match="another paqm-lab is at work there"):
+            with lab.alone_in(tmp_path / "out"):
+                pass
+    with lab.alone_in(tmp_path / "out"):
+        pass
+
+
+def test_what_failed_has_no_result_of_an_earlier_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "result.json").write_text("{}")
+    (tmp_path / "report.html").touch()
+    for module, name in ((clip, "prepare"), (trace_scenario, "prepare_ladder")):
+        monkeypatch.setattr(module, name, lambda *_: None)
+
+    def fails(*_: Any) -> None:
+        raise LabError("of the guest")
+
+    monkeypatch.setattr(trace_scenario, "run_guest", fails)
+    none: Any = None
+    with pytest.raises(LabError, match="of the guest"):
+        trace_scenario.run(none, [{"name": "paqm"}], 1, tmp_path, none, print)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_guest_died_of_is_told_where_its_logs_are(tmp_path: Path) -> None:
+    """Killed when the host had no memory left, or on a full disk, where guest.json is empty."""
+    for name in ("console.log", "output.log", "guest.json"):
+        (tmp_path / name).touch()
+    (tmp_path / "console.log").write_text("reboot: Power down\n")
+    died = uml.Result(None, [], False, 1.0, tmp_path / "console.log", tmp_path / "output.log")
+    told = died.kept(tmp_path / "kernel.log", tmp_path / "guest.log").explain()
+    assert told.endswith(f"see {tmp_path}/kernel.log: reboot: Power down")
+    assert lab.guest_error(tmp_path) is None
+
+
+def test_lines_of_a_guest_end_as_those_of_the_host() -> None:
+    told = uml.Told()
+    parts = [b"@ 5\r", b"\n@ 10\r\n\xc3", b"\xbc 10 %\r20 %\r\n"]
+    assert "".join(map(told.text, parts)) == "@ 5\n@ 10\n\u00fc 10 %\r20 %\n"
+
+
+@pytest.mark.parametrize("error, stops", [(LabError, False), (KeyboardInterrupt, True)])
+def test_after_a_failure_no_more_guests_begin(
+    error: type[BaseException], stops: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And after Ctrl-C those that run are not waited for."""
+    stop = threading.Event()
+    monkeypatch.setattr(uml, "INTERRUPTED", stop)
+    begun: list[int] = []
+    failed = threading.Event()
+
+    def guest(number: int) -> None:
+        begun.append(number)
+        failed.wait(5)
+        time.sleep(0.2)  # the others are given up meanwhile
+
+    with pytest.raises(error), uml.pool(1) as pool:
+        for number in range(3):
+            pool.submit(guest, number)
+        failed.set()
+        raise error
+    assert begun == [0] and stop.is_set() == stops
+
+
+@pytest.mark.parametrize(
+    "clone", ["/lab", "/build", "/out", "/cache", "/repo", "/streamer", "/home/a b"]
+)
+def test_what_a_guest_sees_is_the_same_wherever_the_clone_is(clone: str) -> None:
+    """Of containers these are usual names, and each is part of one that the guest knows."""
+    places = {
+        "repo": Path(clone), "cache": Path("/root/.cache/paqm"),
+        "build": Path("/root/.cache/paqm/programs/x"), "out": Path(clone) / "out/first/paqm",
+    }
+    for text, known in {
+        "/run/lab/build": "/run/lab/build",
+        "/run/lab/cache/node:/run/lab/out": "/run/lab/cache/node:/run/lab/out",
+        "/run/lab/build/lab/registry.bin": "/run/lab/build/lab/registry.bin",
+        f"-I{clone}/core,{clone}/lab/x": "-I/run/lab/repo/core,/run/lab/repo/lab/x",
+        f"{clone}/testbed": "/run/lab/repo/testbed",
+        f"{clone}/out/first/paqm/trace.txt": "/run/lab/out/trace.txt",
+        f"cd {clone} && ls '{clone}'": "cd /run/lab/repo && ls '/run/lab/repo'",
+        f"{clone}-2/x": f"{clone}-2/x",
+    }.items():
+        assert uml.inside(places, text) == known
 
 
 def test_missing_space_is_said_before_the_work() -> None:

@@ -54,12 +54,9 @@ def run_case(case: Case, home: Path, house: lab.Lab, seed: int = SEED) -> float:
         "multi.guest", home, home / "guest", seed=seed, timeout=timeout,
         memory=senders.memory([flow.sender for flow in live], len(config["captures"])),
     )
-    result = uml.run(house.kernel, job)
-    result.console.rename(home / "kernel.log")
-    result.output.rename(home / "guest.log")
+    result = uml.run(house.kernel, job).kept(home / "kernel.log", home / "guest.log")
     shutil.rmtree(home / "guest")
-    told = home / "guest.json"
-    error = json.loads(told.read_text())["error"] if told.exists() else None
+    error = lab.guest_error(home)
     if error and not result.reports:
         raise LabError(f"{case.name}: {error} (in {home})")
     if not result.good:
@@ -130,6 +127,7 @@ def run_all(
         lab.ready(say), say,
     )
     out.mkdir(parents=True, exist_ok=True)
+    lab.forget_result(out)
     cases, walls = [], {}
     for variant in scenario.chosen_variants(chosen.path, chosen.data["variant"], variants):
         case = chosen.case(variant, seed)
