@@ -387,7 +387,7 @@ def read(name: str) -> tuple[Path, dict[str, Any]]:
         ) from err
     try:
         return path, tomllib.loads(data.decode("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
+    except (ValueError, RecursionError) as err:  # also what is nested too deeply
         raise LabError(f"{path}: not valid TOML: {err}") from err
 
 

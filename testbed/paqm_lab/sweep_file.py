@@ -79,7 +79,7 @@ def read(name: str) -> Sweep:
         data = tomllib.loads(path.read_text("utf-8-sig"))
     except OSError as err:
         raise LabError(f"{name}: cannot read the sweep: {err.strerror}") from err
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
+    except (ValueError, RecursionError) as err:  # also what is nested too deeply
         raise LabError(f"{path}: not valid TOML: {err}") from err
     scenario.validate(path, data, SCHEMA)
     beside = path.parent / data["base"]
