@@ -14,12 +14,11 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache, kernel, lab
+from paqm_lab import cache, kernel, lab, uml
 from paqm_lab.errors import LabError
 
 Json = dict[str, Any]
@@ -206,13 +205,9 @@ def run_all(
                 f"({(now - begun) / 60:.0f} min in all)"
             )
 
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        try:
-            for future in [pool.submit(one, n, point) for n, point in enumerate(todo, start=1)]:
-                future.result()
-        except BaseException:  # of an interrupted suite nothing more is begun
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    with uml.pool(jobs) as pool:
+        for future in [pool.submit(one, n, point) for n, point in enumerate(todo, start=1)]:
+            future.result()
     return failed
 
 

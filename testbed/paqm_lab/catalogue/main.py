@@ -13,11 +13,10 @@ import json
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache, checks, suite
+from paqm_lab import cache, checks, suite, uml
 from paqm_lab.catalogue import docs, table, verdict
 from paqm_lab.catalogue.context import Context, Store
 from paqm_lab.catalogue.row import Book, Row
@@ -116,13 +115,9 @@ def run_all(rows: list[Row], args: argparse.Namespace, out: Path) -> list[str]:
         path.write_text(suite.as_json({"programs": store.programs, "values": values}))
         say(f"{label}: {time.monotonic() - begun:.0f} s")
 
-    with ThreadPoolExecutor(max_workers=args.jobs) as pool:
-        try:
-            for future in [pool.submit(one, n, *what) for n, what in enumerate(todo, start=1)]:
-                future.result()
-        except BaseException:  # of an interrupted suite nothing more is begun
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    with uml.pool(args.jobs) as pool:
+        for future in [pool.submit(one, n, *what) for n, what in enumerate(todo, start=1)]:
+            future.result()
     return failed
 
 
