@@ -4,8 +4,8 @@
 
 Prints `ok NAME` or `not ok NAME: why`. The network is that of stream_lab.py: s calls v. All hosts
 of a guest have one clock. It is set by as much as NTP corrects it after a sleep, or when a host
-without a battery has started; and again and again, so that it happens between a report and its
-answer, too.
+without a battery has started, in 1970; and again and again, so that it happens between a report and
+its answer, too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from scarce import SOUND, call_of  # noqa: E402
 from trial import check, within  # noqa: E402
 
 BEGIN, END = 6.0, 74.0  # s
-ONCE = {14.0: 2.0, 22.0: -2.0, 30.0: 3600.0, 38.0: -3600.0}  # s: by so many s
+YEARS = 1_767_225_000.0  # s: from 1970 to where a guest begins
+# s: by so many s
+ONCE = {12.0: 2.0, 18.0: -2.0, 24.0: 3600.0, 30.0: -3600.0, 36.0: -YEARS, 41.0: YEARS}
 OFTEN = {46.0 + 0.093 * n: (-3.0 if n & 1 else 3.0) for n in range(200)}
 TRIP_MS = 20  # of the network
 
