@@ -324,7 +324,7 @@ def sojourn_cdf(result: dict[str, Any], series: Series) -> Figure:
     panels[0].set_ylabel("packets that waited less, %")
     panels[1].set_ylabel("packets that waited longer, %")
     panels[2].set_ylabel("packets that waited less, %")
-    _legend(figure, panels[0], len(result["variants"]))
+    _legend(figure, panels[0], min(len(result["variants"]), IN_ROW - 1))
     return figure
 
 
@@ -383,7 +383,7 @@ def link_and_frames(result: dict[str, Any], series: Series) -> Figure:
         _frame_limit(panels[1], result["rtt_ms"] / 2 + 2000 / result["fps"], worst)
     else:
         panels[1].set_axis_off()
-    _legend(figure, panels[0], len(result["variants"]))
+    _legend(figure, panels[0], min(len(result["variants"]), IN_ROW - 1))
     return figure
 
 
