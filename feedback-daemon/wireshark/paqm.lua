@@ -398,11 +398,11 @@ local function add_extension(tvb, tree, l, len)
 	end
 end
 
-local function describe(tvb, pinfo, root, ends)
-	local len = tvb:reported_length_remaining()
+local function describe(tvb, pinfo, root, cut, ends)
+	local len = tvb:len()
 	local tree = root:add(paqm, tvb())
 	pinfo.cols.protocol = "P-AQM"
-	if tvb:captured_len() < len then
+	if cut then
 		pinfo.cols.info = "P-AQM feedback (captured in part)"
 		tree:add_proto_expert_info(e.cut)
 		return
@@ -439,9 +439,9 @@ local function describe(tvb, pinfo, root, ends)
 	pinfo.cols.info = info
 end
 
--- ICMP keeps its own dissector, so that its fields and filters stay; ours follows.
-local ip_proto = DissectorTable.get("ip.proto")
-local icmp, icmpv6 = ip_proto:get_dissector(1), ip_proto:get_dissector(ICMPV6)
+-- Ours looks when Wireshark's own dissectors are done. It must not call them: what they throw where
+-- a packet is cut passes through Lua, which after two hundred of that has no room for calls left.
+local icmp, icmpv6 = Field.new("icmp"), Field.new("icmpv6")
 local ip6_src, ip6_dst = Field.new("ipv6.src"), Field.new("ipv6.dst")
 
 local function is_ours(tvb)
@@ -453,35 +453,30 @@ local function is_ours(tvb)
 	return l.at ~= nil or l.other == true
 end
 
-function paqm.dissector(tvb, pinfo, root)
-	icmp:call(tvb, pinfo, root)
-	if is_ours(tvb) then describe(tvb, pinfo, root) end
-	return tvb:captured_len()
-end
-
-ip_proto:set(1, paqm)
-
--- The same over IPv6; its fields are those of paqm.
-local paqm6 = Proto("paqm6", "P-AQM Feedback, ICMPv6")
-
--- Both addresses of the packet that is looked at, the innermost if it is in a tunnel.
+-- Both addresses of the packet that is looked at, the innermost if it is in a tunnel: of what
+-- messages of our types quote no address is taken.
 local function addresses()
 	local src, dst = {ip6_src()}, {ip6_dst()}
 	if #src == 0 or #dst == 0 then return nil end
 	return src[#src].range:bytes() .. dst[#dst].range:bytes()
 end
 
-function paqm6.dissector(tvb, pinfo, root)
-	local ends = addresses() -- before any that are quoted
-	icmpv6:call(tvb, pinfo, root)
-	local icmp_type = tvb:captured_len() > 0 and tvb(0, 1):uint()
-	if ends and (icmp_type == TYPE6 or icmp_type == TYPE6_OLD) then
-		describe(tvb, pinfo, root, ends)
+function paqm.dissector(frame, pinfo, root)
+	local cut = frame:captured_len() < frame:reported_len()
+	local four, six = icmp(), icmpv6()
+	if four then
+		local tvb = four.range:tvb()
+		if is_ours(tvb) then describe(tvb, pinfo, root, cut) end
+	elseif six then
+		local tvb, ends = six.range:tvb(), addresses()
+		local icmp_type = tvb:captured_len() > 0 and tvb(0, 1):uint()
+		if ends and (icmp_type == TYPE6 or icmp_type == TYPE6_OLD) then
+			describe(tvb, pinfo, root, cut, ends)
+		end
 	end
-	return tvb:captured_len()
 end
 
-ip_proto:set(ICMPV6, paqm6)
+register_postdissector(paqm)
 
 -- Rates that travel with the media (carrier in-band): in RTP header extensions, in probes, and as
 -- receivers return them by RTCP APP.

@@ -19,9 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from decode import AUTH, MESSAGES, field_at, load, proof
-from make_pcap import MEDIA_PORT, RTCP_PORT, packets, write
+from make_pcap import MEDIA_PORT, RTCP_PORT, ip_packet, packets, write
 
 SKIP = 77
+# Calls within each other that Lua allows are fewer.
+MANY_CUT = 250
 LUA = Path(__file__).resolve().parent / "paqm.lua"
 FIELDS = [
     *("ip.proto", "icmp.type", "icmpv6.type", "paqm.quote.src6", "paqm.quote.dst6"),
@@ -217,6 +219,11 @@ def compare(rows: list[Row], directory: Path) -> int:
     return 1 if wrong else 0
 
 
+def cut_errors(whole: bytes) -> list[tuple[bytes, int]]:
+    """Unreachable messages, cut within what they quote: they must not hide what comes after."""
+    return [(ip_packet(bytes([3, 1]) + bytes(6) + whole), 50)] * MANY_CUT
+
+
 def main() -> int:
     if len(sys.argv) != 2:
         print("Usage: test_dissector.py VECTORS_DIR", file=sys.stderr)
@@ -227,8 +234,9 @@ def main() -> int:
     directory = Path(sys.argv[1])
     with tempfile.TemporaryDirectory() as home:
         capture = Path(home) / "vectors.pcap"
-        write(capture, packets(directory))
-        return compare(tshark(capture, home), directory)
+        found = packets(directory)
+        write(capture, cut_errors(found[0][0]) + found)
+        return compare(tshark(capture, home)[MANY_CUT:], directory)
 
 
 if __name__ == "__main__":

@@ -100,8 +100,10 @@ static bool parse_time(const char *text, __u64 *us)
 
 	if (get_time64(&ns, text) || ns < 0)
 		return false;
-	/* A bare number means us everywhere else in tc, but ns in get_time64(). */
-	*us = len && strchr("0123456789.", text[len - 1]) ? (__u64)ns : (__u64)ns / 1000;
+	/* A bare number means us everywhere else in tc, but ns in get_time64(), which cuts what is
+	 * behind the point: 1.001ms is 1000999 ns there.
+	 */
+	*us = len && strchr("0123456789.", text[len - 1]) ? (__u64)ns : ((__u64)ns + 500) / 1000;
 	return true;
 }
 

@@ -89,6 +89,17 @@ static const char *format_word(const struct option *o, __u64 value, char *buf)
 	return buf;
 }
 
+/* In the unit in which tc reads it back as it is: 8.008Kbit are 1000 bytes to it, not 1001. */
+static const char *format_rate(__u64 value, char *buf)
+{
+	__u64 back;
+
+	show_rate(value * 8, ALL_DIGITS, buf);
+	if (get_rate64(&back, buf) || back != value)
+		snprintf(buf, TEXT_SIZE, "%llubit", (unsigned long long)value * 8);
+	return buf;
+}
+
 /* Value as a user would type it, of the kinds that are one number. */
 const char *option_text(const struct option *o, __u64 value, char *buf)
 {
@@ -98,7 +109,7 @@ const char *option_text(const struct option *o, __u64 value, char *buf)
 		return o->ones;
 	switch (o->kind) {
 	case KIND_RATE:
-		return show_rate(value * 8, ALL_DIGITS, buf);
+		return format_rate(value, buf);
 	case KIND_TIME:
 	case KIND_TARGET:
 		return show_time(value * 1000, ALL_DIGITS, buf);

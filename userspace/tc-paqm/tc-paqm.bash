@@ -18,7 +18,7 @@ _tc_paqm_items() { # qdisc; one option of the usage on each line, without its br
 _tc_paqm_words() { # qdisc, option before the word
 	local items item
 	items=$(_tc_paqm_items "$1")
-	item=$(grep -E "^$2 " <<<"$items")
+	item=$(OPTION=$2 awk '$1 == ENVIRON["OPTION"]' <<<"$items")
 	if [[ $item ]]; then
 		# lower-case alternatives are words, upper-case ones stand for values
 		tr ' |' '\n\n' <<<"${item#* }" | LC_ALL=C grep -x '[a-z-]*'
@@ -31,6 +31,7 @@ _tc_paqm_words() { # qdisc, option before the word
 
 _tc_paqm() {
 	local word i list='' ours='' cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+	local before=${COMP_LINE:0:COMP_POINT}
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
@@ -52,8 +53,10 @@ _tc_paqm() {
 		complete -F _tc_paqm tc
 	fi
 	_tc "$@"
+	# bash takes "1:1" for three words
+	before=${before%"$cur"}
 	if [[ " ${COMP_WORDS[*]} " == *' qdisc '* ]] &&
-		[[ $prev == root || $prev =~ ^[0-9a-f]+:[0-9a-f]*$ ]]; then
+		[[ $before =~ [[:space:]](root|[0-9a-f]+:[0-9a-f]*)[[:space:]]+$ ]]; then
 		for word in paqm dcbt rlqos; do
 			[[ $word == "$cur"* ]] && COMPREPLY+=("$word")
 		done

@@ -27,6 +27,7 @@ from trial import check  # noqa: E402
 from paqm_lab import topology  # noqa: E402
 
 PAGE = TOP / "docs" / "persistence.md"
+PACKAGES = TOP / "docs" / "packages.md"
 EXAMPLE = TOP / "packaging" / "examples" / "paqm@.service"
 FILE = re.compile(r"^`(/etc/\S+)`[^\n]*:\n\n```\n(.*?)^```$", re.M | re.S)
 DEV = "eth0"
@@ -226,9 +227,19 @@ def default(files: dict[str, str]) -> None:
     for device in ("one", "two"):
         sh("ip", "link", "set", device, "up")
         found.append([q["options"]["bandwidth_bps"] for q in qdiscs(device)])
-        sh("ip", "link", "del", device)
-    path.write_text(before)
     check("default qdisc: no shaper, one for each queue", found == [[0], [0, 0]], str(found))
+
+    # and how it goes again: as long as it is the default, or a device has it, the module is in use
+    removal = PACKAGES.read_text().partition("\n## Remove\n")[2]
+    lines = re.findall(r"^(?:sysctl|tc qdisc) [^#\n]*", removal, re.M)
+    for device in ("one", "two"):
+        for line in lines:
+            sh("sh", "-c", line.replace("eth0", device))
+    left = [q for device in ("one", "two") for q in qdiscs(device)]
+    check("default qdisc: removed", not left and value not in path.read_text(), str(left))
+    path.write_text(before)
+    for device in ("one", "two"):
+        sh("ip", "link", "del", device)
 
 
 def main() -> int:

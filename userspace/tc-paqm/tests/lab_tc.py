@@ -231,6 +231,15 @@ def check_round_trip() -> None:
     must("change", "media-target 4ms")
     after = {"media_target_us": 4_000, "media_target_bytes": 0, "elastic_target_us": 5_000}
     expect("change of a size to a time", options(), before | after)
+    # a thousandth more than what has few digits
+    for words, key, value in (
+        ("bandwidth 8008bit", "bandwidth_bps", 8_008),
+        ("rtt 1.001ms", "rtt_us", 1_001),
+    ):
+        must("change", words)
+        line = sh("tc", "-d", "qdisc", "show", "dev", DEV).splitlines()[0]
+        must("change", re.sub(r"^.*? refcnt \d+ ", "", line))
+        expect(f"{words}, and what is shown of it", options()[key], value)
     remove()
 
 

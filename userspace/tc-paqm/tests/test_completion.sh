@@ -27,6 +27,18 @@ suggest() { # words of the line, the last one unfinished
 	printf '%s\n' "${COMPREPLY[@]}" | sort
 }
 
+# The same with what bash takes for several words: it splits at colons.
+suggest_split() { # line; words of it
+	COMP_LINE=$1
+	COMP_POINT=${#COMP_LINE}
+	shift
+	COMP_WORDS=("$@")
+	COMP_CWORD=$(($# - 1))
+	COMPREPLY=()
+	_tc_paqm tc "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+	printf '%s\n' "${COMPREPLY[@]}" | sort
+}
+
 expect() { # description, expected, got
 	if [ "$2" != "$3" ]; then
 		printf '%s\nwanted: %s\ngot:    %s\n' "$1" "${2//$'\n'/ }" "${3//$'\n'/ }"
@@ -65,6 +77,11 @@ known=$(sed -nE 's/^\[ (\[no\])?([a-z-]+).*/\1 \2/p' <<<"$usage" |
 	done
 	expect "value that has no words" "" "$(suggest $line period '')"
 	expect "kind" "paqm" "$(suggest tc qdisc add dev lo root pa)"
+	expect "kind after a handle" "paqm" "$(suggest_split 'tc qdisc add dev lo root handle 1: pa' \
+		tc qdisc add dev lo root handle 1 : pa)"
+	expect "kind after a parent" "paqm" "$(suggest_split 'tc qdisc add dev lo parent 1:1 pa' \
+		tc qdisc add dev lo parent 1 : 1 pa)"
+	expect "word that is no pattern" "" "$(suggest $line [ bandw 2>&1 >/dev/null)"
 	expect "other kind" "dcbt" "$(suggest tc qdisc add dev lo root dcb)"
 	line="tc qdisc add dev lo root dcbt"
 	expect "modes" $'cbt\ncbt-tcp\ndcbt\nfred\nred' "$(suggest $line mode '')"

@@ -132,6 +132,12 @@ OTHERWISE: list[tuple[dict[str, tuple[str, int]], dict[str, Any], str]] = [
         {"bandwidth_bps": 9_876_536, "bandwidth_auto": False},
         "bandwidth 9.876536Mbit",
     ),
+    # tc would read 8.008Kbit as 1000 bytes
+    (
+        {"BANDWIDTH": ("Q", 1_001)},
+        {"bandwidth_bps": 8_008, "bandwidth_auto": False},
+        "bandwidth 8008bit",
+    ),
     (
         {"MEDIA_TARGET": ("I", 3_000), "MEDIA_TARGET_BYTES": ("I", 6_000)},
         {"media_target_us": 3_000, "media_target_bytes": 6_000},
