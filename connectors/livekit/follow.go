@@ -42,7 +42,7 @@ const (
 // Options are what a Follower needs.
 type Options struct {
 	Socket  string // paqmd's; "": the default
-	Ceiling uint64 // no viewer is sent more, bit/s at the IP level
+	Ceiling uint64 // most that advice counts, bit/s at the IP level
 	Start   uint64 // what a new viewer is sent until there is advice, bit/s; 0: what LiveKit likes
 	// Names tells which rooms there are, here or on other nodes.
 	Names func(context.Context) ([]string, error)

@@ -60,6 +60,7 @@ class Follower {
 
   // Follow a WebRtcTransport until it is closed. ceiling: bit/s, without advice, too.
   follow(transport, { ceiling }) {
+    if (transport.closed) return; // nobody would say so again
     const entry = { transport, ceiling, advice: 0, last: 0, number: null, gone: false };
     transport.on('iceselectedtuplechange', () => this.register(entry));
     transport.observer.on('close', () => {

@@ -93,6 +93,14 @@ test('a closed transport is left alone', async () => {
   assert.strictEqual(transport.rate, LOW);
 });
 
+test('so is one that was closed before', async () => {
+  const transport = new Transport('udp');
+  transport.closed = true;
+  follower.follow(transport, { ceiling: CEILING });
+  mock.timers.tick(60_000);
+  assert.strictEqual(transport.rate, undefined);
+});
+
 test('what could not be set is set again', async () => {
   const transport = await followed('udp');
   const { setMaxOutgoingBitrate: works } = transport;

@@ -194,6 +194,9 @@ func heard(from *websocket.Conn) (kind byte, text []byte, err error) {
 		if _, err = io.ReadFull(frame.HeaderReader(), first[:]); err != nil {
 			return 0, nil, err
 		}
+		if frame.PayloadType() == websocket.PingFrame { // write()'s deadline holds for the answer, too, and is over
+			_ = from.SetWriteDeadline(time.Now().Add(dialMax))
+		}
 		if frame, err = from.HandleFrame(frame); err != nil {
 			return 0, nil, err
 		}

@@ -99,6 +99,21 @@ func TestStuckBridge(t *testing.T) {
 	<-left
 }
 
+// A ping that comes long after the last message was sent is answered, and the channel stays.
+func TestPingAfterSilence(t *testing.T) {
+	e := opened(t, func(conn *websocket.Conn) {
+		_ = write(conn, websocket.PingFrame, nil)
+		_ = write(conn, websocket.TextFrame, []byte("on"))
+		_, _, _ = heard(conn)
+	})
+	if err := e.bridge.SetWriteDeadline(time.Now().Add(-time.Second)); err != nil { // as write() left it
+		t.Fatal(err)
+	}
+	if _, text, err := heard(e.bridge); err != nil || string(text) != "on" {
+		t.Error(string(text), err)
+	}
+}
+
 // What is told last is the newest.
 func TestNewestIsTold(t *testing.T) {
 	last := make(chan string, 1)

@@ -31,7 +31,7 @@ func start() error {
 	address := flag.String("listen", "127.0.0.1:9091", "where the web server passes channels to")
 	bridge := flag.String("bridge", "ws://127.0.0.1:9090", "the bridge's public HTTP server")
 	port := flag.Int("port", 10000, "UDP port of the bridge's media (videobridge.ice.udp.port)")
-	ceiling := flag.Uint64("ceiling", 20_000_000, "no viewer is sent more, bit/s")
+	ceiling := flag.Uint64("ceiling", 20_000_000, "most that advice counts, bit/s; without it the bridge decides")
 	socket := flag.String("paqmd", "", "paqmd's socket")
 	flag.Parse()
 	if flag.NArg() != 0 {

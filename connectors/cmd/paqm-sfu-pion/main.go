@@ -32,6 +32,7 @@ import (
 	"github.com/pion/interceptor/pkg/gcc"
 	"github.com/pion/webrtc/v4"
 
+	"paqm.example/client"
 	paqm "paqm.example/connectors/pion"
 	"paqm.example/connectors/share"
 )
@@ -235,6 +236,9 @@ func run() error {
 	ceiling := flag.Uint64("ceiling", 100_000_000, "no viewer is sent more, bit/s")
 	file := flag.String("log", "", "JSON lines: which viewer is sent which layer, and why")
 	flag.Parse()
+	if *ceiling == 0 || *ceiling > client.RateMax {
+		return fmt.Errorf("--ceiling %d: expected 1 to %d", *ceiling, uint64(client.RateMax))
+	}
 	host, _, err := net.SplitHostPort(*listen)
 	if err != nil {
 		return err

@@ -263,7 +263,9 @@ func (r *room) pick(v *viewer) {
 }
 
 func (r *room) choose(v *viewer, rates []float64, at int) (int, map[string]any) {
+	limit := float64(r.server.ceiling)
 	if e, ok := v.estimator.(*paqm.Estimator); ok {
+		limit = e.Media(limit)
 		if a := e.Advice(); a.RateBPS != 0 {
 			target := min(e.Media(float64(a.RateBPS)), float64(e.GetTargetBitrate()))
 			return r.server.gate.Layer(&v.share, share.Advice{
@@ -272,7 +274,7 @@ func (r *room) choose(v *viewer, rates []float64, at int) (int, map[string]any) 
 		}
 	}
 	r.server.gate.Leave(&v.share)
-	own := float64(v.estimator.GetTargetBitrate())
+	own := min(float64(v.estimator.GetTargetBitrate()), limit) // paqmd knows of the limit, this does not
 	next := 0
 	for i, rate := range rates {
 		need := rate

@@ -27,7 +27,7 @@ func TestAPublisherPausesLayers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{gate: share.NewGate()}
+	s := &server{gate: share.NewGate(), ceiling: 100_000_000}
 	r := newRoom(s)
 	s.room = r
 	low, high := &layer{rid: "l"}, &layer{rid: "h"}
@@ -62,4 +62,13 @@ func TestAPublisherPausesLayers(t *testing.T) {
 	expect("the lower one is paused", high, map[*layer]int{low: 0, high: 100_000})
 	expect("both are", high, map[*layer]int{low: 0, high: 0})
 	expect("one comes back", low, map[*layer]int{low: 20_000, high: 0})
+}
+
+// Where no router speaks the ceiling holds, too.
+func TestCeilingWithoutAdvice(t *testing.T) {
+	r := newRoom(&server{gate: share.NewGate(), ceiling: 500_000})
+	v := &viewer{server: r.server, estimator: fixed{bps: 5_000_000}}
+	if next, _ := r.choose(v, []float64{150_000, 310_000, 650_000}, 0); next != 1 {
+		t.Errorf("layer %d, expected the one of 310 kbit/s", next)
+	}
 }

@@ -28,9 +28,14 @@ import (
 var printing sync.Mutex
 
 func show(what map[string]any) {
-	text, _ := json.Marshal(what)
 	printing.Lock()
 	defer printing.Unlock()
+	put(what)
+}
+
+// put is called with the lock held.
+func put(what map[string]any) {
+	text, _ := json.Marshal(what)
 	fmt.Println(string(text))
 }
 
@@ -44,13 +49,15 @@ func obey(c *client.Client, words []string) error {
 		if err != nil {
 			return err
 		}
+		printing.Lock() // its advice comes after its number, or nobody would know whose it is
+		defer printing.Unlock()
 		flow, err := c.Add(client.Flow{
 			Source:      netip.AddrPortFrom(netip.Addr{}, uint16(n[0])),
 			Destination: netip.AddrPortFrom(to, uint16(n[1])),
 			SSRC:        uint32(n[2]), FloorBPS: n[3], CeilingBPS: n[4],
 		})
 		if err == nil {
-			show(map[string]any{"added": flow})
+			put(map[string]any{"added": flow})
 		}
 		return err
 	}

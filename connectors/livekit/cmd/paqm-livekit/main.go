@@ -52,7 +52,8 @@ var theirs = []cli.Flag{
 
 var ours = []cli.Flag{
 	&cli.StringFlag{Name: "paqmd", Usage: "paqmd's socket; none: do not follow"},
-	&cli.UintFlag{Name: "paqm-ceiling", Value: 100_000_000, Usage: "no viewer is sent more, bit/s"},
+	&cli.UintFlag{Name: "paqm-ceiling", Value: 100_000_000,
+		Usage: "most that advice counts, bit/s; without it LiveKit decides"},
 	&cli.UintFlag{Name: "paqm-start", Value: 300_000,
 		Usage: "what a new viewer is sent until a router has spoken, for 3 s at most, bit/s; 0: LiveKit's choice"},
 	&cli.StringFlag{Name: "paqm-log", Usage: "JSON lines: which capacity was set, and why"},
