@@ -65,12 +65,14 @@ static bool paqm_shapes(const struct paqm_config *cfg)
 /*
  * Does the device take all packets, since it is another's, or has queues of its own that do not
  * stop this one (mac80211)? PPP over others (PPPoE, L2TP), for whose headers it asks for room, is
- * so as well, and says it from Linux 6.16 on; a modem stops PPP.
+ * so as well, and says it from Linux 6.16 on; a modem stops PPP. So is ifb, which only stops while
+ * it hands on what it has.
  */
 static bool paqm_takes_all(const struct net_device *dev)
 {
 	return dev->priv_flags & IFF_NO_QUEUE ||
-	       (dev->type == ARPHRD_PPP && dev->hard_header_len > PPP_HDRLEN);
+	       (dev->type == ARPHRD_PPP && dev->hard_header_len > PPP_HDRLEN) ||
+	       (dev->rtnl_link_ops && !strcmp(dev->rtnl_link_ops->kind, "ifb"));
 }
 
 /* Does nothing ever make packets wait? There is no shaper, here or above. */
@@ -149,7 +151,7 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 		paqm_fb_flush(fb);
 	if (news && paqm_never_waits(sch, &cfg))
 		NL_SET_ERR_MSG(extack,
-			       "paqm: this device (Wi-Fi, veth, bridge, tunnel, PPPoE, ...) never lets packets wait here; give a bandwidth, less than what it can send");
+			       "paqm: this device (Wi-Fi, veth, bridge, tunnel, ifb, PPPoE, ...) never lets packets wait here; give a bandwidth, less than what it can send");
 	err = 0;
 out:
 	paqm_flows_free(&table);
