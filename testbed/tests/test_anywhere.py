@@ -57,6 +57,15 @@ def lab(words: str, repo: Path, place: Path, around: tuple[str, ...] = (), **mor
 SEEN = ("node", "modules", "gstreamer-plugins")
 
 
+def copy(entry: Path, there: Path) -> None:
+    """A directory of the cache, from which other clones may delete what is old meanwhile."""
+    try:
+        shutil.copytree(entry, there, symlinks=True)
+    except shutil.Error as err:
+        if any(os.path.lexists(source) for source, *_ in err.args[0]):
+            raise
+
+
 def cache_without(home: Path, *names: str) -> str:
     """A cache elsewhere, that has to make anew what begins with these names."""
     (home / "paqm").mkdir(parents=True)
@@ -65,7 +74,7 @@ def cache_without(home: Path, *names: str) -> str:
         if entry.name.startswith(names) or entry.suffix == ".lock":
             continue
         if entry.name in SEEN:
-            shutil.copytree(entry, there, symlinks=True)
+            copy(entry, there)
         elif entry.is_dir():
             there.symlink_to(entry)
         else:
