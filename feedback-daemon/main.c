@@ -144,15 +144,6 @@ static bool find_group(const struct conf *c, gid_t *group, char why[CONF_WHY])
 	return g;
 }
 
-/* Whom root becomes: the usual user may be missing, see sandbox_user(). */
-static bool has_user(const struct conf *c, char why[CONF_WHY])
-{
-	if (!strcmp(c->user, SANDBOX_USER) || getpwnam(c->user))
-		return true;
-	snprintf(why, CONF_WHY, "user %s: does not exist; see useradd(8)", c->user);
-	return false;
-}
-
 /* The keys of the settings, if they name any. */
 static bool load_keys(const struct conf *c, struct keyring *ring, char why[CONF_WHY])
 {
@@ -487,8 +478,8 @@ int main(int argc, char **argv)
 		return err;
 	if (!load(&d->conf, &none))
 		return 2;
-	if (!find_group(&d->conf, &d->group, why) || !has_user(&d->conf, why) ||
-	    !load_keys(&d->conf, &ring, why)) {
+	if (!find_group(&d->conf, &d->group, why) ||
+	    !sandbox_has_user(d->conf.user, why, CONF_WHY) || !load_keys(&d->conf, &ring, why)) {
 		log_line("%s", why);
 		return 2;
 	}

@@ -79,7 +79,7 @@ struct paqm_rules {
  * @family: 4, 6; 0: no IP
  * @proto: transport protocol
  * @quotable: UDP in a whole packet without options or extension headers whose network
- *	header is the skb's: what a message may quote
+ *	header is the skb's: what a message may quote, unless paqm_foreign_tags()
  * @seq: RTP sequence number, for PAQM_KIND_RTP
  * @ssrc: RTP SSRC, the same
  * @piece: a fragment, also the first; PAQM_NOTE_FRAGMENT only stands for the others

@@ -24,8 +24,6 @@ sys.path[:0] = [str(DAEMON / "tests"), str(DAEMON / "wireshark")]
 import wire  # noqa: E402
 from decode import checksum, host_key, proof_len, tag  # noqa: E402
 
-ETH_P_IPV6 = 0x86DD
-
 
 def rtp(seq: int, flow: int, size: int, words: int = 0) -> bytes:
     """An RTP packet, its header extension `words` words long."""

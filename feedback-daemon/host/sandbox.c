@@ -10,6 +10,7 @@
 #include <linux/if_packet.h>
 #include <pwd.h>
 #include <seccomp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -29,18 +30,27 @@ int sandbox_option(const char *word, bool *on)
 	return -1;
 }
 
+bool sandbox_has_user(const char *name, char *why, size_t size)
+{
+	if (!strcmp(name, SANDBOX_USER) || getpwnam(name))
+		return true;
+	snprintf(why, size, "user %s: does not exist; see useradd(8)", name);
+	return false;
+}
+
 int sandbox_user(const char *name, struct sandbox_user *u)
 {
 	const struct passwd *p;
+	char why[256];
 
 	*u = (struct sandbox_user){.uid = geteuid(), .gid = getegid()};
 	if (geteuid())
 		return 0;
-	p = getpwnam(name);
-	if (!p && strcmp(name, SANDBOX_USER)) { /* who is named is meant */
-		log_line("user %s: does not exist; see useradd(8)", name);
+	if (!sandbox_has_user(name, why, sizeof(why))) {
+		log_line("%s", why);
 		return -1;
 	}
+	p = getpwnam(name);
 	if (!p) {
 		p = getpwnam("nobody");
 		log_line("user %s: does not exist%s; see systemd-sysusers(8), or choose another "

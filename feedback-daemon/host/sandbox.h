@@ -10,6 +10,7 @@
 #define PAQMD_SANDBOX_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 enum sandbox_shape {
@@ -38,6 +39,14 @@ struct sandbox_user {
  * Return: 0, or -1 after having logged that it is neither.
  */
 int sandbox_option(const char *word, bool *on);
+
+/**
+ * sandbox_has_user() - is there a user to become?
+ * @name: of the configuration; who is named is meant, only SANDBOX_USER may be missing
+ * @why: filled in if not
+ * @size: of @why, bytes
+ */
+bool sandbox_has_user(const char *name, char *why, size_t size);
 
 /**
  * sandbox_user() - look up the user

@@ -38,7 +38,6 @@ GST_DEBUG_CATEGORY_STATIC(paqmpacer_debug);
 #define GST_CAT_DEFAULT paqmpacer_debug
 
 #define DEFAULT_INTERVAL (GST_SECOND / 24)
-#define MIN_SPREAD_PERCENT 70
 #define HOLD_MAX 500000 /* us that a frame, or another stream, may wait for those before it */
 #define QUEUE_MAX 4096
 #define FRAME_MAX 2048 /* packets; a stream that never ends its frames keeps no more */
@@ -123,7 +122,8 @@ static void schedule_frame(GstPaqmPacer *self)
 	gint64 interval = (gint64)(self->interval / GST_USECOND) * 100 / (100 + self->reserve);
 	gint64 now = now_us(self);
 	gint64 start = MAX(now, self->busy);
-	gint64 span = CLAMP(now + interval - start, interval * MIN_SPREAD_PERCENT / 100, interval);
+	gint64 span = CLAMP(now + interval - start,
+			    interval * GST_PAQM_PACER_MIN_SPREAD_PERCENT / 100, interval);
 	guint64 total = 0, before = 0;
 	GstBuffer *buf;
 

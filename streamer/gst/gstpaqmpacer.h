@@ -7,6 +7,9 @@
 
 G_BEGIN_DECLS
 
+/* A frame is spread over so much of an interval at least, to make good a delay. */
+#define GST_PAQM_PACER_MIN_SPREAD_PERCENT 70
+
 #define GST_TYPE_PAQM_PACER gst_paqm_pacer_get_type()
 G_DECLARE_FINAL_TYPE(GstPaqmPacer, gst_paqm_pacer, GST, PAQM_PACER, GstElement)
 

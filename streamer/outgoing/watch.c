@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Pictures that go in, and coded ones that come out: counted, logged, paced. */
 #include "streamer/encoder/encoded.h"
+#include "streamer/gst/gstpaqmpacer.h"
 #include "streamer/media/parts.h"
 #include "streamer/outgoing/outgoing.h"
 
@@ -8,9 +9,7 @@
 #define SLOW_PICTURES 24
 #define SLOW_S 5
 
-/* The least part of an interval that the pacer takes for a picture; s that pictures may wait so. */
-#define SPREAD_LEAST 0.7
-#define WAIT_MOST_S 1
+#define WAIT_MOST_S 1 /* of pictures for the pacer */
 
 /* The offset between the clocks is taken once, so that capture times keep the exact spacing of
  * the frame clock.
@@ -125,7 +124,8 @@ static GstPadProbeReturn on_offered_picture(GstPad *pad, GstPadProbeInfo *info, 
 	if (o->spread_until - o->came > WAIT_MOST_S * G_USEC_PER_SEC)
 		return GST_PAD_PROBE_DROP;
 	o->spread_until =
-		MAX(o->spread_until, o->came) + (gint64)(SPREAD_LEAST * interval * G_USEC_PER_SEC);
+		MAX(o->spread_until, o->came) +
+		(gint64)(interval * G_USEC_PER_SEC) * GST_PAQM_PACER_MIN_SPREAD_PERCENT / 100;
 	return GST_PAD_PROBE_OK;
 }
 

@@ -178,9 +178,15 @@ def entries(axes: Axes) -> tuple[list[Artist], list[str]]:
     """What a legend says; that of two hundred flows would leave no room for the diagram."""
     handles, labels = axes.get_legend_handles_labels()
     if (more := len(labels) - LEGEND) > 0:
-        handles = [*handles[:LEGEND], Line2D([], [], linestyle="none")]
-        labels = [*labels[:LEGEND], f"and {more} more"]
+        handles, labels = handles[:LEGEND], labels[:LEGEND]
+        _add_text(handles, labels, f"and {more} more")
     return handles, labels
+
+
+def _add_text(handles: list[Artist], labels: list[str], text: str) -> None:
+    """An entry of a legend that stands for nothing in the diagram."""
+    handles.append(Line2D([], [], linestyle="none"))
+    labels.append(text)
 
 
 def _legend(figure: Figure, axes: Axes, columns: int) -> None:
@@ -324,7 +330,7 @@ def sojourn_cdf(result: dict[str, Any], series: Series) -> Figure:
     panels[0].set_ylabel("packets that waited less, %")
     panels[1].set_ylabel("packets that waited longer, %")
     panels[2].set_ylabel("packets that waited less, %")
-    _legend(figure, panels[0], min(len(result["variants"]), IN_ROW - 1))
+    _legend(figure, panels[0], IN_ROW - 1)
     return figure
 
 
@@ -383,7 +389,7 @@ def link_and_frames(result: dict[str, Any], series: Series) -> Figure:
         _frame_limit(panels[1], result["rtt_ms"] / 2 + 2000 / result["fps"], worst)
     else:
         panels[1].set_axis_off()
-    _legend(figure, panels[0], min(len(result["variants"]), IN_ROW - 1))
+    _legend(figure, panels[0], IN_ROW - 1)
     return figure
 
 
@@ -453,8 +459,7 @@ def quantizer(variant: dict[str, Any], result: dict[str, Any], series: Series) -
     panels[0].set_ylim(0, 51)
     handles, labels = panels[0].get_legend_handles_labels()
     if more > 0:
-        handles.append(Line2D([], [], linestyle="none"))
-        labels.append(f"and {more} more streams (series/quantizer.csv)")
+        _add_text(handles, labels, f"and {more} more streams (series/quantizer.csv)")
     figure.legend(handles, labels, loc="outside lower center", ncols=3, markerscale=4)
     return figure
 

@@ -126,7 +126,7 @@ def run_all(
          for flow in chosen.data["flow"] for variant in chosen.data["variant"]},
         lab.ready(say), say,
     )
-    out.mkdir(parents=True, exist_ok=True)
+    lab.make_out(out)
     lab.forget_result(out)
     cases, walls = [], {}
     for variant in scenario.chosen_variants(chosen.path, chosen.data["variant"], variants):

@@ -7,7 +7,6 @@ never jumps, so that the report knows which times may be compared.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -20,13 +19,12 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from paqm_trial import store
 from paqm_trial.store import Trouble, say
 
 STREAMER = "paqm-streamer"
-LOCK = "lock"  # in the folder of a call, while it lasts
 TEXT = Path(__file__).with_name("consent.txt")
 # Options of paqm-streamer that would record what nobody has agreed to, or are this program's.
 NOT_PASSED = ("--record", "--name", "--secret", "--listen", "--meet")
@@ -138,29 +136,12 @@ def take_out_names(call: Path, folder: Path) -> None:
         say(f"{err}; {path} is deleted, since it holds addresses")
 
 
-def claim(call: Path) -> int:
-    """Says that a call lasts, until the last process that has this descriptor ends."""
-    descriptor = os.open(call / LOCK, os.O_WRONLY | os.O_CREAT, 0o600)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    return descriptor
-
-
-def lasts(call: Path) -> bool:
-    try:
-        with (call / LOCK).open() as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        pass
-    return False
-
-
 def tidy(folder: Path) -> None:
     """After a call that was killed; and what has been kept long enough goes."""
     if (folder / store.ABOUT).exists():
         for call in store.calls_of(folder):
-            if not lasts(call):  # else paqm-streamer would go on in files that are gone
+            # of one that lasts paqm-streamer would go on in files that are gone
+            if store.lock_of_other(call) is None:
                 take_out_names(call, folder)
         for name in store.forget(folder):
             say(f"deleted, kept long enough: {name}")
@@ -204,14 +185,14 @@ def check_secret(path: Path) -> None:
         raise Trouble(f"--secret {path}: others may read it: chmod 600 {path}")
 
 
-def hold(command: list[str], call: Path, held: int) -> tuple[int, bool]:
+def hold(command: list[str], call: Path, held: IO[str]) -> tuple[int, bool]:
     """Runs the call; its clocks are noted meanwhile. Ctrl-C reaches the program by itself. How it
     ended, and whether the disk was full at any time."""
     old = {}
     over = threading.Event()
     lines = store.Lines(call, "clock", daily=False)
     clock = threading.Thread(target=note_clocks, args=(lines, over))
-    child = subprocess.Popen(command, pass_fds=(held,))  # it may outlive this program
+    child = subprocess.Popen(command, pass_fds=(held.fileno(),))  # it may outlive this program
 
     def pass_on(number: int, frame: Any) -> None:
         if number != signal.SIGINT or not sys.stdin.isatty():
@@ -249,9 +230,10 @@ def start(args: Any) -> int:
     os.umask(0o077)
     try:
         call.mkdir(mode=0o700, parents=True)
-        held = claim(call)
+        held = store.lock(call)
     except OSError as err:
         raise Trouble(f"{call}: {err.strerror}") from err
+    assert held, "nobody else knows of it yet"
     about = {
         "version": store.FORMAT,
         "id": name,
@@ -291,7 +273,7 @@ def start(args: Any) -> int:
     about |= {"end_ns": time.time_ns(), "status": status, "disk_full": full}
     take_out_names(call, args.dir)  # first: whatever fails later, no address stays
     store.write_json(call / "about.json", about)
-    (call / LOCK).unlink(missing_ok=True)
-    os.close(held)
+    (call / store.LOCK).unlink(missing_ok=True)
+    held.close()
     say(f"the figures of this call are in {call}; paqm-trial forget --call {name} deletes them")
     return status if status >= 0 else 1

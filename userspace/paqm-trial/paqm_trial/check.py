@@ -157,7 +157,7 @@ def of_router(device: str, args: Any) -> list[Row]:
     where = f" --dir {home}" if args.dir else ""
     state = store.read_json(folder / router.STATE)
     if queue.ours(queue.show(device)):
-        running = router.lock_of_other(folder) is not None
+        running = store.lock_of_other(folder) is not None
         rows.append(
             ("ok", "the trial's queue stands there", "the trial runs")
             if running

@@ -8,7 +8,6 @@ a signal as by `end`; a new start after a crash knows that the state is older th
 
 from __future__ import annotations
 
-import fcntl
 import os
 import random
 import re
@@ -17,7 +16,7 @@ import socket
 import time
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any
+from typing import Any
 
 from paqm_trial import queue, schedule, store
 from paqm_trial.store import Trouble, say
@@ -240,20 +239,6 @@ class Router:
             self.lines.close()
 
 
-def lock(folder: Path) -> IO[str] | None:
-    """None: another process has it, and its number stays in the file."""
-    file = (folder / "lock").open("a+")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        return None
-    file.truncate(0)
-    file.write(f"{os.getpid()}\n")
-    file.flush()
-    return file
-
-
 def put_back(folder: Path, plan: dict[str, Any], state: dict[str, Any]) -> None:
     """What was found. If that fails, state.json says that it is due: nothing of the trial need
     stand there by then."""
@@ -342,7 +327,7 @@ def start(args: Any) -> int:
         plan = make_plan(args)
         check_plan(plan)
         store.open_folder(folder, "router", args.keep)
-    held = lock(folder)
+    held = store.lock(folder)
     if held is None:
         raise Trouble(
             f"{args.device}: a trial runs there already; paqm-trial end {args.device} ends it"
@@ -464,7 +449,7 @@ def stop_process(folder: Path) -> None:
     """A trial in the foreground of another terminal."""
     asked = None
     for _ in range(100):
-        held = lock_of_other(folder)
+        held = store.lock_of_other(folder)
         if held is None:
             return
         if held and held != asked:
@@ -477,17 +462,3 @@ def stop_process(folder: Path) -> None:
             "shows it; end it, then try again"
         )
     raise Trouble(f"{folder}: the process {held} does not end; kill -9 {held}, then try again")
-
-
-def lock_of_other(folder: Path) -> int | None:
-    """The process that has the lock; 0: its number cannot be read."""
-    try:
-        with (folder / "lock").open("r+") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                text = file.read().strip()
-                return int(text) if text.isdecimal() else 0
-    except OSError:
-        pass
-    return None

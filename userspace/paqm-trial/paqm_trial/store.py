@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import csv
 import errno
+import fcntl
 import json
 import math
 import os
@@ -29,6 +30,7 @@ from typing import IO, Any
 
 FORMAT = 1
 ABOUT = "trial.json"
+LOCK = "lock"
 DAY_S = 86400
 KEEP_DAYS = 90
 DAY_BEGINS = 4  # h, local time: when hardly anybody calls
@@ -52,6 +54,36 @@ def stop_signals() -> list[signal.Signals]:
     """What asks the program to end; a terminal that is closed does, unless nohup(1) began it."""
     closed = [] if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else [signal.SIGHUP]
     return [signal.SIGINT, signal.SIGTERM, *closed]
+
+
+def lock(folder: Path) -> IO[str] | None:
+    """Holds a folder, as long as the file is open here or in a process that has inherited it. None:
+    another process has it, and its number stays in the file.
+    """
+    file = (folder / LOCK).open("a+")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        return None
+    file.truncate(0)
+    file.write(f"{os.getpid()}\n")
+    file.flush()
+    return file
+
+
+def lock_of_other(folder: Path) -> int | None:
+    """The process that has the lock; 0: its number cannot be read."""
+    try:
+        with (folder / LOCK).open("r+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                text = file.read().strip()
+                return int(text) if text.isdecimal() else 0
+    except OSError:
+        pass
+    return None
 
 
 def day_of(wall_ns: int) -> str:

@@ -137,19 +137,19 @@ class Queue(Case):
 class Lock(Case):
     def test_refused_start_leaves_the_number(self) -> None:
         """Of who runs, by which `end` finds him."""
-        held = router.lock(self.home)
+        held = store.lock(self.home)
         assert held
         with held:
-            self.assertIsNone(router.lock(self.home))
-            self.assertEqual(router.lock_of_other(self.home), os.getpid())
-        self.assertIsNone(router.lock_of_other(self.home))
+            self.assertIsNone(store.lock(self.home))
+            self.assertEqual(store.lock_of_other(self.home), os.getpid())
+        self.assertIsNone(store.lock_of_other(self.home))
         (self.home / "lock").write_text("123456789\n")  # of one that was killed
-        with router.lock(self.home) or self.fail():
-            self.assertEqual(router.lock_of_other(self.home), os.getpid())
+        with store.lock(self.home) or self.fail():
+            self.assertEqual(store.lock_of_other(self.home), os.getpid())
 
     def test_unknown_holder(self) -> None:
         """Whoever he is, he puts his queue back there: nothing has ended."""
-        with router.lock(self.home) or self.fail():
+        with store.lock(self.home) or self.fail():
             (self.home / "lock").write_text("")
             with mock.patch.object(router.time, "sleep"), self.assertRaises(Trouble):
                 router.stop_process(self.home)
@@ -364,7 +364,7 @@ class PutBack(Case):
             patch = mock.patch.object(module, name)
             patch.start()
             self.addCleanup(patch.stop)
-        held = router.lock(self.home / "eth0")
+        held = store.lock(self.home / "eth0")
         for runs, told in ((True, "the trial runs"), (False, f"end eth0 --dir {self.home}")):
             if not runs and held:
                 held.close()
