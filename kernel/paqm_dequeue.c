@@ -187,7 +187,7 @@ static noinline struct sk_buff *paqm_drr_codel(struct Qdisc *sch, enum paqm_clas
 	struct paqm_drr_ctx ctx = { .sch = sch, .class = class, .fq = fq };
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	struct paqm_round *r = &q->drr[class];
-	struct codel_params *params = class == PAQM_MEDIA && fq->codel.dropping ?
+	struct codel_params *params = class == PAQM_MEDIA && (fq->codel.dropping || fq->above) ?
 					      &r->codel_drops : &r->codel;
 	u32 marks = r->stats.ecn_mark;
 	struct sk_buff *skb;

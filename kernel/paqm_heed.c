@@ -75,7 +75,7 @@ void paqm_heed_window(struct paqm_flow_gauge *g, struct paqm_flow_more *m, u64 m
 		g->deaf = min_t(u32, g->deaf + 1, 1000);
 	else
 		g->deaf /= 2; /* a short pause does not clear the record */
-	m->lean = paqm_lean(m->lean, g->rate, most, crowded);
+	WRITE_ONCE(m->lean, paqm_lean(m->lean, g->rate, most, crowded)); /* paqm_leans() */
 }
 
 /* Has it only what it was told, and not what buckets allow beyond that? */

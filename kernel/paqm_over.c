@@ -4,6 +4,7 @@
  * rate. paqm_isolate.h gives the overview. Under the qdisc lock.
  */
 #include "core/paqm_bucket.h"
+#include "core/paqm_lean.h"
 #include "paqm_drr.h"
 #include "paqm_flows.h"
 #include "paqm_isolate.h"
@@ -456,6 +457,16 @@ static bool paqm_needs_time(const struct paqm_sched_data *q, const struct paqm_f
 	       !paqm_newcomers_pass(q);
 }
 
+/*
+ * Has a flow sent more than it was told for long? A window with a picture of it says less: at a low
+ * rate that is too much for a window, and one that keeps to its rate sends less in the next ones.
+ */
+static bool paqm_leans(const struct paqm_sched_data *q, const struct paqm_flow *flow)
+{
+	return flow->every & PAQM_DEAF &&
+	       READ_ONCE(paqm_flow_more(&q->flows, flow)->lean) >= PAQM_LEAN_SHOWN;
+}
+
 /* A packet finds no room in an overflow queue. */
 static noinline int paqm_over_refuse(struct sk_buff *skb, struct Qdisc *sch,
 				     struct paqm_flow *flow, struct paqm_flowq *over,
@@ -500,6 +511,7 @@ int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct paqm_flow *flow,
 	if (!sch->q.qlen)
 		paqm_begin_busy(q, now);
 	over->patient = paqm_needs_time(q, flow);
+	over->above = flow && paqm_leans(q, flow);
 	if (flow)
 		paqm_over_owe(q, flow, over, wire, now);
 	paqm_over_append(sch, over, flow, skb, now);

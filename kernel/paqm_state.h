@@ -78,6 +78,7 @@ struct paqm_queue {
  * @out: packets that left, the same
  * @served: it has its place in the round robin, if only to find that it is empty
  * @patient: its flow is too new to have been told: it needs time, not losses
+ * @above: its flow has sent more than it was told for long: what waits is no picture
  * @strangers: it is for flows that are not known yet
  * @part: it shares a turn with others: a queue of strangers, or that of a flow whose host is equal
  * @gated: the queue of strangers whose packets leave before it is served, 0: none
@@ -104,6 +105,7 @@ struct paqm_flowq {
 	u16 out;
 	bool served;
 	bool patient;
+	bool above;
 	bool strangers;
 	bool part;
 	bool waits_whole;

@@ -140,3 +140,23 @@ def test_who_becomes_known_counts_once(wire: Wire) -> None:
                 within("flows that are not known by then", wire.stats.new_flows, 0, 0)
                 rates = told(wire, 1.5)
     within("least fair rate, of a quarter of the link, per cent", percent(rates[0], 8 / 4), 95, 101)
+
+
+@pytest.mark.parametrize("over", [1.06, 1.15])
+def test_above_a_low_rate(wire: Wire, over: float) -> None:
+    """As above, but each flow sends more than it is told, one packet at a time: what waits is no
+    picture within its rate, and CoDel has it after 100 ms.
+    """
+    wire.queue("paqm bandwidth 8mbit feedback icmp")
+    with wire.send("rtp", flows=40, rate=over * 8e6, seconds=50):
+        sleep(30)
+        before = wire.stats
+        sleep(18)
+        now = wire.stats
+    packets = now.over_sent_packets - before.over_sent_packets
+    waited = (now.over_sojourn_sum_ns - before.over_sojourn_sum_ns) / packets / 1e6
+    lost = now.drops - before.drops
+    sent = now.packets - before.packets + lost
+    within("packets that waited", packets, 1000, 1e9)
+    within("mean wait of these, ms", waited, 0, 90)  # one packet each takes 48
+    within("lost, per cent", 100 * lost / sent, 0, 100 * (over - 1) / over + 5)
