@@ -222,8 +222,11 @@ void call_on_line(const char *line, gsize len, const char *why, gpointer data)
 static gboolean is_device(struct call *c, GstMessage *msg)
 {
 	for (int i = 0; i < CALL_DEVICES; i++)
-		if (device_message(c->devices[i], msg))
+		if (device_message(c->devices[i], msg)) {
+			if (i == CALL_CAMERA)
+				call_camera_lost(c);
 			return TRUE;
+		}
 	return FALSE;
 }
 

@@ -282,6 +282,12 @@ GstElement *device_elements(const struct device *d)
 	return d ? d->bin : NULL;
 }
 
+void device_replace(struct device *d, const char *elements)
+{
+	g_free(d->elements);
+	d->elements = g_strdup(elements);
+}
+
 void device_ask(struct device *d)
 {
 	if (d && !d->bin && d->p.returns == DEVICE_ASKED)

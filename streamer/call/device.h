@@ -57,6 +57,8 @@ void device_begins(struct device *d, GstElement *pacer);
 gboolean device_waits(const struct device *d);
 /* Main loop: what it is made of is of no use any more, for @why. It has elements. */
 void device_lose(struct device *d, const char *why);
+/* Main loop: what it is made of from the next time on. */
+void device_replace(struct device *d, const char *elements);
 /* Main loop: its elements; NULL: it is lost. */
 GstElement *device_elements(const struct device *d);
 /* Main loop: somebody wants it back, if it is one of DEVICE_ASKED and lost. */

@@ -202,9 +202,22 @@ void call_watch_pipes(struct call *c)
 	}
 }
 
+/* Pictures of @any, which is freed, in that size and rate: what has another shape gets borders. */
+static char *shaped(char *any, const struct y4m *as)
+{
+	char *text = g_strdup_printf("%s ! " SOURCE_UPRIGHT " ! videoscale ! videorate ! "
+				     "video/x-raw,format=I420,width=%d,height=%d,framerate=%d/%d,"
+				     "pixel-aspect-ratio=%d/%d",
+				     any, as->width, as->height, as->fps_n, as->fps_d, as->par_n,
+				     as->par_d);
+
+	g_free(any);
+	return text;
+}
+
 static char *camera(struct call *c)
 {
-	char *any, *text;
+	char *any;
 
 	if (g_str_has_suffix(c->source, ".y4m") && !source_is_pipe(c->source) &&
 	    y4m_open(&c->y4m, c->source, NULL))
@@ -217,13 +230,25 @@ static char *camera(struct call *c)
 		any = device_camera(c);
 	else
 		any = file(CALL_CAMERA, "video/x-raw");
-	/* what has another shape gets borders */
-	text = g_strdup_printf("%s ! " SOURCE_UPRIGHT " ! videoscale ! videorate ! "
-			       "video/x-raw,format=I420,width=%d,height=%d,framerate=%d/1,"
-			       "pixel-aspect-ratio=1/1",
-			       any, c->width, c->height, c->fps);
-	g_free(any);
-	return text;
+	return shaped(any, &(struct y4m){.width = c->width,
+					 .height = c->height,
+					 .fps_n = c->fps,
+					 .fps_d = 1,
+					 .par_n = 1,
+					 .par_d = 1});
+}
+
+void call_camera_lost(struct call *c)
+{
+	char *elements;
+
+	if (!c->y4m.frames)
+		return;
+	feed_stop(g_steal_pointer(&c->feeds[CALL_VIDEO]));
+	elements = shaped(file(CALL_CAMERA, "video/x-raw"), &c->y4m);
+	device_replace(c->devices[CALL_CAMERA], elements);
+	g_free(elements);
+	y4m_close(&c->y4m);
 }
 
 static char *microphone(struct call *c)

@@ -202,6 +202,11 @@ gboolean call_find_devices(struct call *c, GError **error); /* those that have n
 gboolean call_use_device(struct call *c, enum call_device kind, GError **error);
 /* Main loop, now and then: a pipe that was made anew is opened anew. */
 void call_watch_pipes(struct call *c);
+/*
+ * Main loop, when the camera is lost: a y4m file that comes back is another one, of which nothing
+ * is known. It is then decoded as any file is, in the size and rate of the one before.
+ */
+void call_camera_lost(struct call *c);
 
 /* media.c */
 gboolean call_build(struct call *c, GError **error);

@@ -11,8 +11,9 @@
 #include "streamer/recv/state.h"
 #include "streamer/rtp/wire.h"
 
-#define BARREN_MS 5000	  /* in which packets come, and no picture */
-#define BARREN_PACKETS 30 /* it may be the machine that is slow */
+#define BARREN_MS 5000	   /* in which packets come, and no picture */
+#define BARREN_END_MS 1000 /* the same, where nothing more is to come */
+#define BARREN_PACKETS 30  /* it may be the machine that is slow */
 
 /*
  * Carry the RTP time stamp through the decoder as presentation time: nothing
@@ -179,10 +180,17 @@ gboolean recv_on_take(guint pt, gboolean first, gpointer receiver)
 	return TRUE;
 }
 
-static void tell_barren(struct receiver *r, guint32 ssrc, guint pt)
+/* Once, if packets have come for @ms, and no picture. */
+static void tell_barren(struct receiver *r, guint ms)
 {
+	guint32 ssrc = (guint32)g_atomic_int_get(&r->newest_ssrc);
+	guint pt = (guint)g_atomic_int_get(&r->newest_pt);
 	const struct codec *codec = codec_of_payload(pt);
 
+	if (r->barren.told || r->barren.packets < BARREN_PACKETS ||
+	    r->barren.ticks < ms / INBOUND_TICK_MS)
+		return;
+	r->barren.told = TRUE;
 	if (r->srtp_key && !rollover_proven(r->rollover, ssrc))
 		g_printerr("paqm-streamer: packets of SSRC %u cannot be decrypted: their sender "
 			   "has another key, or none; give both ends the same --srtp-key\n",
@@ -221,12 +229,14 @@ void recv_watch_pictures(struct receiver *r)
 	if (packets == r->barren.packets)
 		return;
 	r->barren.packets = packets;
-	if (++r->barren.ticks < BARREN_MS / INBOUND_TICK_MS || packets < BARREN_PACKETS ||
-	    r->barren.told)
-		return;
-	r->barren.told = TRUE;
-	tell_barren(r, (guint32)g_atomic_int_get(&r->newest_ssrc),
-		    (guint)g_atomic_int_get(&r->newest_pt));
+	r->barren.ticks++;
+	tell_barren(r, BARREN_MS);
+}
+
+void recv_end_pictures(struct receiver *r)
+{
+	if (!g_atomic_int_get(&r->pictures))
+		tell_barren(r, BARREN_END_MS);
 }
 
 gboolean recv_pictures(struct receiver *r, GError **error)

@@ -191,6 +191,7 @@ static void run(struct receiver *r)
 	else
 		g_main_loop_run(r->main);
 	inbound_stats(r->inbound, &st);
+	recv_end_pictures(r);
 	recv_let_go(r);
 	gst_element_set_state(r->pipeline, GST_STATE_NULL);
 	gst_bus_remove_watch(bus);

@@ -95,6 +95,8 @@ gboolean recv_pictures(struct receiver *r, GError **error);
 GstCaps *recv_on_pt_map(GstElement *bin, guint session, guint pt, gpointer receiver);
 /* Main loop, every INBOUND_TICK_MS: says why packets come and no picture does. */
 void recv_watch_pictures(struct receiver *r);
+/* At the end, which may be before that was due: the same, if there was no picture at all. */
+void recv_end_pictures(struct receiver *r);
 /* A stream is about to be played; streams_fn. */
 gboolean recv_on_take(guint pt, gboolean first, gpointer receiver);
 

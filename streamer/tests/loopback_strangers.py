@@ -139,6 +139,16 @@ def unplayable(program: str, tmp: Path) -> None:
                     sender.end(signal.SIGTERM)
             said = receiver.end(signal.SIGINT)
             check(said.count("packets of SSRC") == 1, f"unplayable {there} {here}: {said}")
+    # a receiver that ends before it would say so
+    port = free_port()
+    receiver = receive(program, f"127.0.0.1:{port}", tmp / "ur", *ours)
+    sender = send(program, f"127.0.0.1:{port}", tmp / "us", tmp / "clip.y4m", "--loop", *other)
+    with ended(receiver), ended(sender):
+        sender.tells("sending")
+        time.sleep(3)
+        said = receiver.end(signal.SIGINT)
+        sender.end(signal.SIGTERM)
+        check(said.count("cannot be decrypted") == 1, f"unplayable, a short run: {said}")
 
 
 def probing(program: str, tmp: Path) -> None:

@@ -23,6 +23,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import ClassVar
 
+import streams
 import test_call_loopback as calls
 import trial
 from trial import PATIENCE, Program, until
@@ -498,6 +499,32 @@ def camera(streamer: str, tmp: Path, *_: object) -> None:
     assert len(calls.events(caller.record, "lost")) == 2, calls.events(caller.record, "lost")
 
 
+def anew(streamer: str, tmp: Path, *_: object) -> None:
+    """A y4m file is cut short in a call, twice, and made anew: of another size the second time."""
+    clip = tmp / "camera.y4m"
+    test = ["--audio", "test", "--sink", "none", "--audio-sink", "none"]
+    streams.write_clip(clip)
+    whole = clip.read_bytes()
+    listener, caller = pair(streamer, tmp, "anew", ({}, ["--source", "test", *test]),
+                            ({}, ["--source", str(clip), *test]))
+    listener.plays_on("video")
+    for turn in (1, 2):
+        clip.write_bytes(b"")  # in place: the file is open
+        caller.tells(re.escape(str(clip)) + ": .*; the call goes on without it until it is back",
+                     turn)
+        listener.rests("video")
+        clip.write_bytes(whole if turn == 1 else smaller())
+        caller.tells("camera.y4m: is back", turn)
+        listener.plays_on("video")
+    hang_up(listener, caller)
+
+
+def smaller() -> bytes:
+    """A second of grey."""
+    return b"YUV4MPEG2 W64 H48 F25:1 Ip A1:1 C420jpeg\n" + 25 * (
+        b"FRAME\n" + 64 * 48 * 3 // 2 * b"\x80")
+
+
 def run(test: Callable[..., None], streamer: str) -> None:
     """With screens and a sound server; nothing of it stays."""
     Path("/tmp/.X11-unix").mkdir(exist_ok=True)
@@ -520,5 +547,5 @@ TESTS: dict[str, Callable[[str], None]] = {
         ("slow window", slow_window), ("an end stands still", stand_still), ("windows", windows),
         ("keys in a window", keys), ("camera off", camera_off), ("sizes", sizes),
         ("devices by name", chosen), ("loudspeaker", sound), ("microphone", microphone),
-        ("camera", camera))
+        ("camera", camera), ("camera file anew", anew))
 }
