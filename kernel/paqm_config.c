@@ -64,6 +64,30 @@ static void paqm_set_rules(struct paqm_sched_data *q, const struct paqm_config *
 }
 
 /*
+ * Shape to another rate, bytes/s; 0: no more. Under the qdisc lock. What is left of the packet that
+ * was sent last takes its time at the new rate: were it forgiven, each of many changes, as of a
+ * program that adapts the rate, would let a packet through beyond any rate.
+ */
+static void paqm_set_shaper(struct paqm_sched_data *q, u64 shaper, u64 now)
+{
+	struct tc_ratespec spec = {
+		.rate = min_t(u64, shaper, U32_MAX),
+		.linklayer = TC_LINKLAYER_ETHERNET,
+	};
+	u64 left = q->shaper.rate_bytes_ps && q->next_tx > now ? q->next_tx - now : 0;
+
+	if (shaper) {
+		left = paqm_muldiv(left, q->shaper.rate_bytes_ps, shaper);
+		psched_ratecfg_precompute(&q->shaper, &spec, shaper);
+	} else {
+		q->shaper.rate_bytes_ps = 0;
+	}
+	q->next_tx = now + left;
+	q->tx_mask = (1ULL << q->shaper.shift) - 1;
+	q->tx_part = 0;
+}
+
+/*
  * Put @cfg in force. RTNL; @table, if it has memory, takes the place of the flow table
  * and returns with the old memory.
  */
@@ -71,10 +95,6 @@ void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct paqm_fl
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	u64 shaper = cfg->bandwidth == PAQM_BANDWIDTH_AUTO ? 0 : cfg->bandwidth;
-	struct tc_ratespec spec = {
-		.rate = min_t(u64, shaper, U32_MAX),
-		.linklayer = TC_LINKLAYER_ETHERNET,
-	};
 	u32 source = PAQM_CAPACITY_GIVEN;
 	u64 before, capacity = shaper ? shaper * 8 : paqm_link_rate(sch, &source);
 	bool was_auto = paqm_auto_on(q);
@@ -103,13 +123,8 @@ void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct paqm_fl
 		paqm_flows_swap(&q->flows, table);
 	paqm_set_rules(q, cfg);
 	q->cfg = *cfg;
-	if (shaper)
-		psched_ratecfg_precompute(&q->shaper, &spec, shaper);
-	else
-		q->shaper.rate_bytes_ps = 0;
-	q->next_tx = ktime_get_ns();
-	q->tx_mask = (1ULL << q->shaper.shift) - 1;
-	q->tx_part = 0;
+	if (shaper != q->shaper.rate_bytes_ps)
+		paqm_set_shaper(q, shaper, ktime_get_ns());
 	if (sch->q.qlen) /* it may wait for the moment of the old rate */
 		qdisc_watchdog_schedule_ns(&q->watchdog, q->next_tx);
 	before = q->capacity;

@@ -85,7 +85,7 @@ static struct sk_buff *paqm_drr_first(struct codel_vars *vars, void *data)
 	return paqm_drr_pop(ctx->sch, ctx->class, ctx->fq);
 }
 
-/* CoDel drops a packet. Never the last one of a queue, so our length does not become 0 here. */
+/* CoDel drops a packet. Never the last one of a class, so our length does not become 0 here. */
 static void paqm_drr_drop(struct sk_buff *skb, void *data)
 {
 	struct paqm_drr_ctx *ctx = data;
@@ -190,9 +190,14 @@ static noinline struct sk_buff *paqm_drr_codel(struct Qdisc *sch, enum paqm_clas
 	struct codel_params *params = class == PAQM_MEDIA && (fq->codel.dropping || fq->above) ?
 					      &r->codel_drops : &r->codel;
 	u32 marks = r->stats.ecn_mark;
+	/*
+	 * Of many elastic flows each holds a packet or two: were these spared, the limit of the
+	 * class alone would drop. As in sch_fq_codel one stays of all of them.
+	 */
+	u32 *backlog = class == PAQM_ELASTIC ? &r->backlog : &fq->backlog;
 	struct sk_buff *skb;
 
-	skb = codel_dequeue(&ctx, &fq->backlog, params, &fq->codel, &r->stats, qdisc_pkt_len,
+	skb = codel_dequeue(&ctx, backlog, params, &fq->codel, &r->stats, qdisc_pkt_len,
 			    paqm_drr_time, paqm_drr_drop, paqm_drr_first);
 	if (ctx.drops) /* while @skb is still in our length */
 		qdisc_tree_reduce_backlog(sch, ctx.drops, ctx.bytes);

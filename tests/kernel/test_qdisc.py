@@ -74,6 +74,22 @@ def test_shaper(wire: Wire, rate: int) -> None:
     check(f"conservation at {rate} kbit/s", wire.conserved())
 
 
+@pytest.mark.parametrize("rates", [(1000, 1000), (900, 1100), (64, 64)])
+def test_shaper_while_it_is_changed(wire: Wire, rates: tuple[int, int]) -> None:
+    """Ten times a second, as by a program that adapts the rate; no packet is let through for it."""
+    wire.queue(f"paqm bandwidth {rates[0]}kbit")
+    with wire.send("plain", rate=sum(rates) * 1000, size=958, seconds=16):
+        sleep(3)
+        before = wire.stats
+        for turn in range(100):
+            wire.tc(f"qdisc change dev a0 root paqm bandwidth {rates[turn % 2]}kbit")
+            sleep(0.1)
+        after = wire.stats
+    bits = 8e9 * (after.elastic.sent_bytes - before.elastic.sent_bytes)
+    within(f"shaper of {rates[0]} and {rates[1]} kbit/s in turn, per cent of the mean",
+           bits / (after.uptime_ns - before.uptime_ns) / sum(rates) / 5, 97, 102)
+
+
 def test_utilisation_knows_of_a_change(wire: Wire) -> None:
     """Half of the time 1 Mbit/s, half of it 4, and all of that used."""
     wire.queue("paqm bandwidth 1mbit")
@@ -84,6 +100,20 @@ def test_utilisation_knows_of_a_change(wire: Wire) -> None:
         now = wire.stats
     within("what the link could have carried, per cent", 8 * now.room_bytes / 26e4, 97, 103)
     within("utilisation, per cent", 100 * now.utilisation, 94, 100.5)
+
+
+def test_many_transfers(wire: Wire) -> None:
+    """Each holds a packet or two: the AQM keeps them short, not the limit of 200 ms."""
+    wire.b.tc("qdisc add dev b0 root netem delay 10ms limit 100000")
+    wire.queue("paqm bandwidth 10mbit")
+    waits = []
+    with wire.task(transfer, wire, wire.b, 10, 64):
+        sleep(4)
+        for _ in range(50):
+            sleep(0.1)
+            waits.append(wire.stats.elastic.backlog_bytes * 8 / 1e4)
+    wire.b.tc("qdisc del dev b0 root")
+    within("time of 64 transfers in the queue, p95, ms", sorted(waits)[47], 20, 130)
 
 
 def media_part(wire: Wire, seconds: float) -> float:
