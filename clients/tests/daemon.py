@@ -17,6 +17,7 @@ import select
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,10 @@ def check_advice(t: Trial, program: str) -> None:
         f.say("add", *wrong)
         answer = f.line()
         assert answer and "failed" in answer, (wrong, answer)
+    for wrong in (("add", SPORT, ROUTER_IP), ("limits", 1, 2), ("remove",), ("ad", 1)):
+        f.say(*wrong)
+        assert "expected add, limits" in (f.line() or {})["failed"], wrong
+    f.say()  # an empty line says nothing
     flow = f.add()
     assert f.line(0.7) is None
     t.start("-i", "veth0")
@@ -245,6 +250,18 @@ def check_later(t: Trial, program: str) -> None:
     print("ok: ends of different releases", flush=True)
 
 
+def check_input(t: Trial, program: str) -> None:
+    """Commands come from a file, or there are none."""
+    with tempfile.TemporaryFile() as commands:
+        commands.write(f"add {SPORT} {ROUTER_IP} {DPORT} {SSRC} 0 3000000\n".encode())
+        commands.seek(0)
+        done = subprocess.run([program], stdin=commands, capture_output=True, timeout=PATIENCE)
+    assert done.returncode == 0 and json.loads(done.stdout.splitlines()[0])["added"], done
+    done = subprocess.run([program], stdin=subprocess.DEVNULL, timeout=PATIENCE)
+    assert done.returncode == 0
+    print("ok: commands from a file", flush=True)
+
+
 def check_many(t: Trial, program: str) -> None:
     """More registrations than the connection takes at once."""
     t.start("-i", "veth0")
@@ -266,4 +283,5 @@ def check_many(t: Trial, program: str) -> None:
 
 if __name__ == "__main__":
     sys.exit(run_checks("PAQMD PAQMCTL PROGRAM",
-                        [check_advice, check_restart, check_hangs, check_later, check_many]))
+                        [check_advice, check_restart, check_hangs, check_later, check_many,
+                         check_input]))

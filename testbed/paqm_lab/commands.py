@@ -60,6 +60,12 @@ def start(
         )
 
 
+def last_words(log: Path) -> str:
+    """What a program said last; without a list below it, such as that of the known names."""
+    lines = log.read_text(errors="replace").strip().splitlines()
+    return next((x for x in reversed(lines) if not x[:1].isspace() and x), "it said nothing")
+
+
 def batch(host: str, program: str, lines: list[str]) -> None:
     """Commands for one ip or tc of a host's namespace."""
     if not lines:

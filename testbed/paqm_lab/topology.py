@@ -19,6 +19,7 @@ from paqm_lab.commands import Teller as Teller
 from paqm_lab.commands import batch, within
 from paqm_lab.commands import inside as inside
 from paqm_lab.commands import into as into
+from paqm_lab.commands import last_words as last_words
 from paqm_lab.commands import of as of
 from paqm_lab.commands import run as run
 from paqm_lab.commands import start as start

@@ -78,9 +78,10 @@ def run(config: dict[str, Any]) -> str | None:
     (out / "tc.json").write_text(text)
     for name, program in {"send": sender, "recv": receiver, **elastic}.items():
         if program.wait(timeout=READY):
-            return f"{name} failed, see {out / name}.log"
+            log = out / f"{name}.log"
+            return f"{name} failed, see {log.name}: {topology.last_words(log)}"
     if daemon.poll() is not None:
-        return f"paqmd ended, see {out / 'paqmd'}.log"
+        return f"paqmd ended, see paqmd.log: {topology.last_words(out / 'paqmd.log')}"
     daemon.terminate()
     daemon.wait(timeout=READY)
     return None

@@ -138,7 +138,8 @@ def run_guest(
         log = directory / "job" / "output.log"
         said = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
         raise LabError(
-            f"{variant['name']}: {result.explain()}: {said[-1] if said else 'no output'}"
+            f"{variant['name']}: {result.explain()}: {said[-1] if said else 'no output'} "
+            f"(in {directory})"
         )
     return wall
 

@@ -3,11 +3,12 @@
 
 import json
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from paqm_lab import kernel, uml
+from paqm_lab import cache, commands, kernel, uml
 
 pytestmark = pytest.mark.lab
 
@@ -70,3 +71,30 @@ def test_commands_and_what_is_refused(tmp_path: Path) -> None:
     assert said["told"] == [3, 5]
     assert said["device"].startswith("tc -n r -s -j qdisc show dev r9: Cannot find device")
     assert said["ended"].startswith("tc -n r -s -j qdisc show dev r9: ")
+
+
+@pytest.mark.parametrize(
+    ("said", "last"),
+    [
+        ("", "it said nothing"),
+        ("one\ntwo\n\n", "two"),
+        ("prog: wrong; one of\n  a   what a is\n    b=1  its option\n", "prog: wrong; one of"),
+    ],
+)
+def test_last_words_are_not_those_of_a_list(said: str, last: str, tmp_path: Path) -> None:
+    (tmp_path / "log").write_text(said)
+    assert commands.last_words(tmp_path / "log") == last
+
+
+def test_a_run_says_what_its_program_said(tmp_path: Path) -> None:
+    short = (cache.REPO / "testbed" / "scenarios" / "trace-short.toml").read_text()
+    wrong = short.replace('qdisc = "paqm', 'sender = ["--controller", "fixd"]\nqdisc = "paqm')
+    (tmp_path / "wrong.toml").write_text(wrong)
+    words = [cache.REPO / "testbed" / "paqm-lab", "run", tmp_path / "wrong.toml"]
+    words += ["--variant", "paqm", "--out", tmp_path / "out"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 2
+    said = done.stderr.splitlines()[-1]
+    assert "send.log: paqm-streamer: --controller fixd: there is no controller" in said
+    assert said.endswith(f"(in {tmp_path}/out/paqm)")
+    assert (tmp_path / "out" / "paqm" / "send.log").exists()

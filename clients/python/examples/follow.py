@@ -12,34 +12,53 @@
 import asyncio
 import json
 import sys
+import threading
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from paqmclient import Client  # noqa: E402
 
+# how many words follow a command's name
+NUMBERS = {"add": 6, "limits": 3, "timing": 3, "status": 4, "remove": 1}
+
 
 def obey(client: Client, words: list[str]) -> None:
     """One command."""
     name, *rest = words
+    if NUMBERS.get(name) != len(rest):
+        raise ValueError(f"{name}: expected add, limits, timing, status or remove")
     if name == "add":
         sport, address, port, ssrc, floor, ceiling = rest
         flow = client.add("", int(sport), address, int(port), int(ssrc), int(floor), int(ceiling))
         print(json.dumps({"added": flow}), flush=True)
-    elif name in ("limits", "timing", "status", "remove"):
-        getattr(client, name)(*map(int, rest))
     else:
-        raise ValueError(f"{name}: expected add, limits, timing, status or remove")
+        getattr(client, name)(*map(int, rest))
 
 
 async def commands(client: Client) -> None:
     """Standard input to its end."""
     loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    while line := await reader.readline():
+    lines: asyncio.Queue[bytes] = asyncio.Queue()
+
+    def read() -> None:
+        # without a buffer: its lock would be held when the program ends during a read
+        with open(0, "rb", buffering=0, closefd=False) as stdin:
+            try:
+                while line := stdin.readline():
+                    loop.call_soon_threadsafe(lines.put_nowait, line)
+            finally:
+                loop.call_soon_threadsafe(lines.put_nowait, b"")
+
+    if sys.stdin is None:  # closed: another file has its number
+        return
+    # a thread, since asyncio reads pipes only, but no files
+    threading.Thread(target=read, daemon=True).start()
+    while line := await lines.get():
         try:
-            obey(client, line.decode().split())
+            words = line.decode().split()
+            if words:
+                obey(client, words)
         except (OSError, ValueError, KeyError) as err:
             print(json.dumps({"failed": str(err)}), flush=True)
 

@@ -40,6 +40,7 @@ fn obey(client: &mut Client, line: &str) -> Result<(), Box<dyn Error>> {
             client.status(flow.parse()?, bps.parse()?, gop.parse()?, qp.parse()?)?
         }
         ["remove", flow] => client.remove(flow.parse()?)?,
+        [] => (), // an empty line
         _ => return Err("expected add, limits, timing, status or remove".into()),
     }
     Ok(())

@@ -236,6 +236,9 @@ func run() error {
 	ceiling := flag.Uint64("ceiling", 100_000_000, "no viewer is sent more, bit/s")
 	file := flag.String("log", "", "JSON lines: which viewer is sent which layer, and why")
 	flag.Parse()
+	if flag.NArg() != 0 {
+		return fmt.Errorf("%q: expected options only", flag.Arg(0))
+	}
 	if *ceiling == 0 || *ceiling > client.RateMax {
 		return fmt.Errorf("--ceiling %d: expected 1 to %d", *ceiling, uint64(client.RateMax))
 	}

@@ -105,6 +105,11 @@ func numbers(words []string, bits ...int) (found []uint64, err error) {
 }
 
 func main() {
+	if len(os.Args) > 1 {
+		fmt.Fprintf(os.Stderr, "paqm-follow: %q: expected commands on standard input: %s\n",
+			os.Args[1], "add, limits, timing, status or remove")
+		os.Exit(2)
+	}
 	c, err := client.Open("")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "paqm-follow:", err)
