@@ -61,15 +61,17 @@ def test_a_clone_that_python_would_not_find(tmp_path: Path) -> None:
 
 def test_a_clone_where_no_module_can_be_built(tmp_path: Path) -> None:
     """Kbuild takes what stands before the first space for the directory of the modules."""
-    clone, kernel = tmp_path / "my clone" / "kernel", tmp_path / "headers"
-    clone.mkdir(parents=True)
+    spaced, clone = tmp_path / "my clone" / "kernel", tmp_path / "clone" / "kernel"
+    for where in (spaced, clone):
+        where.mkdir(parents=True)
+        shutil.copy(cache.REPO / "kernel" / "Makefile", where)
+    kernel = tmp_path / "headers"
     kernel.mkdir()
     (kernel / "Makefile").write_text("modules:\n\t@echo built\n")
-    shutil.copy(cache.REPO / "kernel" / "Makefile", clone)
     for where, headers, told in (
-        (clone, kernel, f"{clone} has a space, and no kernel builds modules there: move"),
-        (cache.REPO / "kernel", tmp_path / "none", "none has no kernel's headers: install linux-"),
-        (cache.REPO / "kernel", kernel, "built\n"),
+        (spaced, kernel, f"{spaced} has a space, and no kernel builds modules there: move"),
+        (clone, tmp_path / "none", "none has no kernel's headers: install linux-"),
+        (clone, kernel, "built\n"),
     ):
         command = ["make", "-C", str(where), f"KDIR={headers}"]
         done = subprocess.run(command, capture_output=True, text=True)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """setup/fuzz-build.sh compiles a target if, and only if, what it is made of has changed."""
 
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def compiled(tree: Path, words: str = "-DONE", status: int = 0) -> bool:
     """Whether it was compiled now."""
     note = tree / "compiled"
     note.unlink(missing_ok=True)
-    build = f"set -eu; . {cache.REPO}/setup/fuzz-build.sh; fuzz_out target; "
+    build = f"set -eu; . {shlex.quote(f'{cache.REPO}/setup/fuzz-build.sh')}; fuzz_out target; "
     build += f"fuzz_build address fuzz {words} source.c"
     environment = {"PATH": "/usr/bin:/bin", "CC": str(tree / "cc")}
     assert subprocess.run(["sh", "-c", build], cwd=tree, env=environment).returncode == status
