@@ -37,6 +37,7 @@ struct flow {
 	uint8_t said;	   /* PAQM_F_* that came with the advice */
 	uint64_t ends_ns;  /* when the advice ends unless it is renewed; NEVER: there is none */
 	bool lost;	   /* the connection that gave it has ended */
+	bool told;	   /* the connection was told of it */
 	struct paqm_ipc_register reg;
 	struct paqm_client_advice advice;
 };

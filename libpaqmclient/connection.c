@@ -47,6 +47,7 @@ void lose(struct paqm_client *c, const char *why)
 	for (i = 0; i < c->flows; i++) {
 		c->flow[i].pause_ns = 0;
 		c->flow[i].again_ns = 0;
+		c->flow[i].told = false;
 		/* A connection that has told nothing prolongs nothing. */
 		if (c->flow[i].advice.rate_bps && !c->flow[i].lost) {
 			c->flow[i].lost = true;
@@ -102,6 +103,7 @@ static int tell_one(struct paqm_client *c, struct flow *f)
 		done = put(c, &f->reg, sizeof(f->reg));
 		if (done > 0) {
 			f->state = KNOWN;
+			f->told = true;
 			expect_answer(c);
 		}
 		return done;

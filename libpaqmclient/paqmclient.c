@@ -163,6 +163,7 @@ int paqm_client_add(struct paqm_client *c, const char *source, uint16_t source_p
 	c->flow[i].again_ns = 0;
 	c->flow[i].ends_ns = NEVER;
 	c->flow[i].lost = false;
+	c->flow[i].told = false;
 	c->flow[i].said = 0;
 	c->flow[i].advice = (struct paqm_client_advice){.flow = i};
 	untold(c);
@@ -223,7 +224,8 @@ int paqm_client_remove(struct paqm_client *c, int flow)
 
 	if (!f)
 		return -ENOENT;
-	f->state = c->fd < 0 ? FREE : LEAVING;
+	/* Of what it was never told paqmd need not hear: slots would pile up while it hangs. */
+	f->state = c->fd >= 0 && f->told ? LEAVING : FREE;
 	untold(c);
 	return 0;
 }

@@ -46,6 +46,7 @@ type flow struct {
 	advice Advice
 	news   bool
 	untold bool        // it waits to be registered
+	known  bool        // the connection was told of it
 	again  *time.Timer // when to register again
 	pause  time.Duration
 	ends   time.Duration // when the advice ends unless it is renewed, by Client.now; 0: there is none
@@ -175,7 +176,11 @@ func (c *Client) Remove(number uint64) error {
 	}
 	f.stop()
 	delete(c.flows, number)
-	if c.conn != nil {
+	if f.untold {
+		c.forget(number)
+	}
+	// Of what it was never told paqmd need not hear: else records would pile up while it hangs.
+	if c.conn != nil && f.known {
 		c.other = append(c.other, encodeUnregister(number))
 		c.room.Broadcast()
 	}
@@ -302,6 +307,16 @@ func (c *Client) tell(number uint64) {
 	}
 }
 
+// forget takes a flow out of those to be registered.
+func (c *Client) forget(number uint64) {
+	for i, n := range c.untold {
+		if n == number {
+			c.untold = append(c.untold[:i], c.untold[i+1:]...)
+			return
+		}
+	}
+}
+
 func (c *Client) tellOf(f *flow, a Advice) {
 	a.Flow = f.advice.Flow
 	f.advice = a
@@ -333,7 +348,7 @@ func (c *Client) connect() {
 	c.untold = c.untold[:0]
 	for number := uint64(1); number <= c.last; number++ {
 		if f := c.flows[number]; f != nil {
-			f.untold = true
+			f.untold, f.known = true, false
 			c.untold = append(c.untold, number)
 		}
 	}
@@ -436,7 +451,7 @@ func (c *Client) write(conn *net.UnixConn) {
 			number := c.untold[0]
 			c.untold = c.untold[1:]
 			if f := c.flows[number]; f != nil {
-				f.untold = false
+				f.untold, f.known = false, true
 				if c.asked.IsZero() { // paqmd answers each registration at once
 					c.asked = time.Now()
 				}

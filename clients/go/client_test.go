@@ -110,3 +110,35 @@ func TestSleep(t *testing.T) {
 		cause = news.Cause
 	}
 }
+
+// Flows that come and go while paqmd hangs leave nothing behind: it was never told of them.
+func TestHangLeavesNothing(t *testing.T) {
+	at := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "socket"), Net: "unixpacket"}
+	daemon, err := net.ListenUnix("unixpacket", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer daemon.Close()
+	c, err := Open(at.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for i := 0; i < 20_000; i++ {
+		number, err := c.Add(Flow{
+			Source:      netip.MustParseAddrPort("0.0.0.0:5004"),
+			Destination: netip.MustParseAddrPort("192.0.2.7:5006"), CeilingBPS: RateMax,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Remove(number); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.other) > otherMax || len(c.untold) > otherMax {
+		t.Fatalf("%d records and %d flows wait", len(c.other), len(c.untold))
+	}
+}

@@ -35,11 +35,13 @@ static __always_inline struct paqmtop_device *device_of(char *key)
 			ended = true;
 	}
 	dev = bpf_map_lookup_elem(&devices, key);
+	if (!dev) {
+		bpf_map_update_elem(&devices, key, &empty, BPF_NOEXIST);
+		dev = bpf_map_lookup_elem(&devices, key);
+	}
 	if (dev)
-		return dev;
-	bpf_map_update_elem(&devices, key, &empty, BPF_NOEXIST);
-	dev = bpf_map_lookup_elem(&devices, key);
-	if (!dev)
+		dev->heard_ns = bpf_ktime_get_ns();
+	else
 		__sync_fetch_and_add(&lost, 1);
 	return dev;
 }

@@ -8,6 +8,7 @@
 #include <getopt.h>
 #include <linux/types.h>
 #include <math.h>
+#include <net/if.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -27,6 +28,9 @@
 #include "feedback-daemon/host/utf8.h"
 #include "paqmtop.h"
 #include "paqmtop.skel.h"
+
+#define SILENT_NS 60000000000ULL			  /* after which a device may have gone */
+#define ROWS_KEPT (PAQMTOP_DEVICES - PAQMTOP_DEVICES / 4) /* the rest is for new devices */
 
 static const char *const event_names[PAQMTOP_EVENTS] = {"flow", "split", "capacity", "queue"};
 static const char *const class_names[PAQMTOP_CLASSES] = {"media", "elastic"};
@@ -109,14 +113,16 @@ static void check_event(const char *event, const struct field *fields)
 {
 	static const char *const roots[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
 	char path[128], text[8192];
+	bool denied = false;
 	FILE *file = NULL;
 	size_t n;
 
 	for (size_t i = 0; !file && i < sizeof(roots) / sizeof(roots[0]); i++) {
 		snprintf(path, sizeof(path), "%s/events/paqm/%s/format", roots[i], event);
 		file = fopen(path, "r");
+		denied = denied || (!file && errno == EACCES);
 	}
-	if (!file && errno == EACCES)
+	if (!file && denied)
 		die("may not read the tracepoints; run it as root");
 	if (!file)
 		die("no tracepoint paqm:%s: load the module (modprobe sch_paqm) and mount tracefs "
@@ -254,17 +260,56 @@ static bool wanted(const char *name, char **names)
 	return false;
 }
 
-/* All devices seen so far, or those asked for, by name. */
-static size_t collect(int map, struct row *rows, char **names)
+static int by_silence(const void *a, const void *b)
+{
+	__u64 one = ((const struct row *)a)->dev.heard_ns;
+	__u64 other = ((const struct row *)b)->dev.heard_ns;
+
+	return (one < other) - (one > other);
+}
+
+static __u64 now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec;
+}
+
+/*
+ * Whether a device has gone: long silent, and not here. One of another network namespace cannot be
+ * looked up.
+ */
+static bool gone(const struct row *row, __u64 now)
+{
+	return row->dev.heard_ns + SILENT_NS < now && !if_nametoindex(row->name);
+}
+
+/*
+ * All devices, or those asked for, by name. Of those that were silent since the last report, rows
+ * go if the device has gone, and if there are many the longest silent: new devices need rows.
+ */
+static size_t collect(int map, struct row *rows, char **names, __u64 since)
 {
 	char key[PAQMTOP_NAME], *last = NULL;
-	size_t n = 0;
+	size_t all = 0, kept = 0, n = 0;
+	__u64 now = now_ns();
 
-	while (n < PAQMTOP_DEVICES && !bpf_map_get_next_key(map, last, key)) {
+	while (all < PAQMTOP_DEVICES && !bpf_map_get_next_key(map, last, key)) {
 		last = key;
-		memcpy(rows[n].name, key, sizeof(key));
-		if (wanted(key, names) && !bpf_map_lookup_elem(map, key, &rows[n].dev))
-			n++;
+		memcpy(rows[all].name, key, sizeof(key));
+		if (!bpf_map_lookup_elem(map, key, &rows[all].dev))
+			all++;
+	}
+	qsort(rows, all, sizeof(*rows), by_silence);
+	for (size_t i = 0; i < all; i++) {
+		if (rows[i].dev.heard_ns < since && (kept >= ROWS_KEPT || gone(&rows[i], now))) {
+			bpf_map_delete_elem(map, rows[i].name);
+			continue;
+		}
+		kept++;
+		if (wanted(rows[i].name, names))
+			rows[n++] = rows[i];
 	}
 	qsort(rows, n, sizeof(*rows), by_name);
 	return n;
@@ -298,7 +343,7 @@ static void show(const struct row *rows, size_t n, const struct row *old, size_t
 		if (isatty(STDOUT_FILENO))
 			printf("\033[H\033[2J");
 		if (!n)
-			printf("nothing has passed a paqm qdisc yet\n");
+			printf("nothing passes a paqm qdisc\n");
 		for (size_t i = 0; i < n; i++) {
 			const struct row *before =
 				bsearch(&rows[i], old, n_old, sizeof(*old), by_name);
@@ -306,7 +351,7 @@ static void show(const struct row *rows, size_t n, const struct row *old, size_t
 			print_device(rows[i].name, &rows[i].dev, before ? &before->dev : &zero);
 		}
 		if (lost)
-			printf("%llu records of more than %d devices were lost\n",
+			printf("%llu records of more than %d devices at a time were lost\n",
 			       (unsigned long long)lost, PAQMTOP_DEVICES);
 	}
 	if (fflush(stdout))
@@ -363,6 +408,7 @@ int main(int argc, char **argv)
 	bool json = false;
 	size_t n_old = 0;
 	uint64_t ticks;
+	__u64 since = 0;
 	int c, timer;
 
 	while ((c = getopt_long(argc, argv, "jn:i:hV", options, NULL)) != -1) {
@@ -412,12 +458,15 @@ int main(int argc, char **argv)
 
 	for (unsigned long done = 0; !stopped && (!count || done < count); done++) {
 		struct row *swap = old;
+		__u64 now;
 		size_t n;
 
 		/* a signal ends the wait; the last report then holds what was counted so far */
 		if (read(timer, &ticks, sizeof(ticks)) < 0 && errno != EINTR)
 			die("cannot wait: %s", strerror(errno));
-		n = collect(bpf_map__fd(skel->maps.devices), rows, argv + optind);
+		now = now_ns(); /* before the rows are read: what comes meanwhile is of the next */
+		n = collect(bpf_map__fd(skel->maps.devices), rows, argv + optind, since);
+		since = now;
 		show(rows, n, old, n_old, json, skel->bss->lost);
 		old = rows;
 		rows = swap;

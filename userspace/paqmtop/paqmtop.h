@@ -25,6 +25,7 @@ struct paqmtop_device {
 	__u32 erf; /* binary32 */
 	__u32 ecf;
 	__u32 pad;
+	__u64 heard_ns; /* when the last record came, CLOCK_MONOTONIC */
 	/* counters since paqmtop began */
 	__u64 rounds;
 	__u64 event_rounds[PAQMTOP_EVENTS];

@@ -56,6 +56,7 @@ class _Flow:
     again: float | None = None  # when to register again
     ends: float = math.inf  # when the advice ends unless it is renewed; inf: there is none
     lost: bool = False  # the connection that gave it has ended
+    known: bool = False  # the connection was told of it
 
 
 def _now() -> float:
@@ -141,10 +142,11 @@ class Client:
 
     def remove(self, flow: int) -> None:
         """The flow is no longer sent. Raises KeyError."""
-        del self._flows[flow]
+        known = self._flows.pop(flow).known
         if flow in self._untold:
             del self._untold[flow]
-        if self._sock:
+        # Of what it was never told paqmd need not hear: records would pile up while it hangs.
+        if self._sock and known:
             self._gone.append(records.unregister(flow))
         self._change()
 
@@ -252,7 +254,7 @@ class Client:
         self._gone.clear()
         self._untold.clear()
         for flow in self._flows.values():
-            flow.pause, flow.again = 0.0, None
+            flow.pause, flow.again, flow.known = 0.0, None, False
             # A connection that has told nothing prolongs nothing.
             if flow.advice.rate_bps and not flow.lost:
                 flow.lost, flow.ends = True, now + GRACE
@@ -284,8 +286,10 @@ class Client:
             self._gone.popleft()
         while self._untold and self._sock:
             number = next(iter(self._untold))
-            if not self._put(self._flows[number].registration.encode()):
+            flow = self._flows[number]
+            if not self._put(flow.registration.encode()):
                 return
+            flow.known = True
             del self._untold[number]
             if not self._heard and not self.trouble:  # paqmd answers each registration at once
                 self._doubt = min(self._doubt, _now() + GRACE)

@@ -206,6 +206,29 @@ def check_sleep(path: Path) -> None:
     print("ok: the machine sleeps", flush=True)
 
 
+def check_hangs(path: Path) -> None:
+    """Flows that come and go while paqmd hangs leave nothing behind."""
+    daemon = Daemon(path)
+    with Client(path) as client:
+        for _ in range(5000):
+            client.remove(client.add("", 5004, "192.0.2.7", 5006))
+        assert len(client._gone) + len(client._untold) < 1000, len(client._gone)
+        peer = daemon.client(client)
+        kept = client.add("", 5004, "192.0.2.7", 5006)
+        peer.setblocking(False)
+        left = set()
+        while kept not in left:
+            assert not client.poll()
+            with contextlib.suppress(BlockingIOError):
+                while record := peer.recv(512):
+                    number = int.from_bytes(record[72:80] or record[8:16], sys.byteorder)
+                    (left.add if record[5] == 1 else left.remove)(number)
+        assert left == {kept}, "paqmd holds a flow that was removed"
+        peer.close()
+    daemon.end()
+    print("ok: flows that come and go while paqmd hangs", flush=True)
+
+
 def check_path(path: Path) -> None:
     """What is no address is said at once."""
     for name, fault in (
@@ -227,7 +250,7 @@ def check_path(path: Path) -> None:
 def main() -> int:
     with tempfile.TemporaryDirectory() as home:
         for check in (check_descriptors, check_high, check_close, check_unanswered, check_sleep,
-                      check_path):
+                      check_hangs, check_path):
             check(Path(home) / "socket")
     return 0
 

@@ -51,6 +51,7 @@ struct Entry {
     again: Option<Duration>, // when to register again
     ends: Option<Duration>,  // when the advice ends unless it is renewed
     lost: bool,              // the connection that gave it has ended
+    known: bool,             // the connection was told of it
 }
 
 /// A client of paqmd, which need not be there yet.
@@ -123,6 +124,7 @@ impl Client {
                 again: None,
                 ends: None,
                 lost: false,
+                known: false,
             },
         );
         self.change(self.last);
@@ -147,9 +149,10 @@ impl Client {
 
     /// The flow is no longer sent. Error: NotFound.
     pub fn remove(&mut self, flow: u64) -> io::Result<()> {
-        self.flows.remove(&flow).ok_or(io::ErrorKind::NotFound)?;
+        let gone = self.flows.remove(&flow).ok_or(io::ErrorKind::NotFound)?;
         self.untold.remove(&flow);
-        if self.fd.is_some() {
+        // Of what it was never told paqmd need not hear: records would pile up while it hangs.
+        if self.fd.is_some() && gone.known {
             self.gone.push_back(records::unregister(flow));
         }
         self.tell();
@@ -254,6 +257,7 @@ impl Client {
         for flow in self.flows.values_mut() {
             flow.pause = Duration::ZERO;
             flow.again = None;
+            flow.known = false;
             // A connection that has told nothing prolongs nothing.
             if flow.advice.rate_bps != 0 && !flow.lost {
                 flow.lost = true;
@@ -289,6 +293,9 @@ impl Client {
                 return;
             }
             self.untold.remove(&number);
+            if let Some(flow) = self.flows.get_mut(&number) {
+                flow.known = true;
+            }
             // paqmd answers each registration at once
             if !self.heard && self.trouble.is_none() {
                 sooner(&mut self.doubt, sys::now() + GRACE);
@@ -470,6 +477,32 @@ fn judge(flow: &Flow) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::net::UnixDatagram;
+
+    /// Flows that come and go while paqmd hangs leave nothing behind: it was not told of them.
+    #[test]
+    fn hang_leaves_nothing() {
+        let mut client = Client::open(Some(Path::new("/nonexistent/paqmd"))).unwrap();
+        let (ours, _paqmd) = UnixDatagram::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        client.fd = Some(ours.into());
+        let flow = Flow {
+            source: None,
+            source_port: 5004,
+            destination: "192.0.2.7".parse().unwrap(),
+            destination_port: 5006,
+            ssrc: 0,
+            floor_bps: 0,
+            ceiling_bps: 1_000_000,
+            gop_us: 0,
+            answer_us: 0,
+        };
+        for _ in 0..5000 {
+            let number = client.add(flow.clone()).unwrap();
+            client.remove(number).unwrap();
+        }
+        assert!(client.gone.len() + client.untold.len() < 1000);
+    }
 
     /// Nobody waits for long in one go where advice may end: the machine may sleep meanwhile.
     #[test]
