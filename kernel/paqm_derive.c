@@ -247,8 +247,9 @@ void paqm_derive_queues(struct paqm_sched_data *q)
 	n_out = q->cfg.media_target_bytes;
 	if (!n_out)
 		n_out = paqm_bytes_us(cu, q->cfg.media_target, 2 * mtu);
-	/* inner N* ten times the outer target, at most 100 ms: eta = 0.1 */
+	/* inner N* ten times the outer target, at most 100 ms: eta = 0.1; above what is aimed at */
 	n.media_target = max(min(10ULL * n_out, paqm_bytes_us(cu, 100000, 0)), 4 * mtu);
+	n.media_target = max_t(u64, n.media_target, min_t(u64, 2ULL * n_out, 1U << 30));
 	/*
 	 * Buckets decide what is too much; what they let through in one moment, as from a server to
 	 * all its viewers, is no overload.
@@ -400,10 +401,10 @@ static void paqm_find_paces(struct paqm_sched_data *q)
 	WRITE_ONCE(q->depth_next, paqm_find_depth(q, burst, cost));
 	/* whole pictures of several flows are a standing queue, and none of them is to blame */
 	WRITE_ONCE(q->depth_packet, q->cfg.gop ? q->depth_next : paqm_bucket_depth(cost, mtu));
-	/* a packet of each flow is no standing queue */
+	/* a packet of each flow is no standing queue, nor is one that senders are steered to */
 	WRITE_ONCE(q->stands_bytes,
-		   max_t(u64, paqm_bytes_in(cu, PAQM_STANDS_NS),
-			 min_t(u64, (u64)max(q->n_media, 2U) * mtu, S32_MAX)));
+		   max3(paqm_bytes_in(cu, PAQM_STANDS_NS), 2ULL * paqm_media_target(q),
+			min_t(u64, (u64)max(q->n_media, 2U) * mtu, S32_MAX)));
 	WRITE_ONCE(q->over_part, paqm_part(q->fair_base, cu));
 	/* newcomers have a part in the common queue already; spoofed ones have not */
 	strangers = min(q->newcomers ? q->fair_new : max(q->stranger_rate, q->stranger_mean),

@@ -237,8 +237,8 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q, st
 {
 	u32 now_tick = paqm_flow_clock(now);
 	struct paqm_flow *flow = NULL;
+	bool fresh = false, rare = false, told = false;
 	struct paqm_packet p;
-	bool fresh = false, told = false;
 	unsigned int off;
 	u8 where;
 
@@ -246,7 +246,7 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q, st
 	if (unlikely(p.note & PAQM_NOTE_FRAGMENT))
 		told = paqm_fragment_later(q->datagram, &p, &q->rules, now_tick, &where);
 	if (p.hash)
-		flow = paqm_flows_find(&q->flows, p.hash, now_tick, &fresh);
+		flow = paqm_flows_find(&q->flows, p.hash, now_tick, &fresh, &rare);
 	if (off && paqm_flow_wants_look(flow, wire)) {
 		paqm_look_into(skb, off, &p);
 		if (!p.hash) /* it turned out to be control: no part of its flow */
@@ -278,7 +278,9 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q, st
 						      PAQM_LANE_STRANGER };
 		}
 		if (fresh) {
-			paqm_notice_next(q, flow);
+			/* of rare packets each comes after a silence: one must tell their flow */
+			if (!rare)
+				paqm_notice_next(q, flow);
 			if (where == PAQM_ELASTIC)
 				paqm_raise(q, PAQM_EV_SPLIT);
 			/* nor is one that is a newcomer already, or was one, an event */

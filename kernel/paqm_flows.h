@@ -27,6 +27,7 @@
 #define PAQM_SPREAD 0x9E3779B1U /* odd, the golden part of 2^32 */
 #define PAQM_FLOW_ACTIVE_TICKS 500 /* a flow that was silent for longer is not counted; elastic */
 #define PAQM_ELASTIC_ACTIVE_MS 400 /* ones less: they are not made of packets 400 ms apart (DTX) */
+#define PAQM_FLOW_RARE_TICKS 2000 /* a packet of 1500 bytes is 1.5 s of the least rate told */
 #define PAQM_ELASTIC_PATIENCE_TICKS 230 /* less for one that has just begun */
 #define PAQM_FLOW_SENDING_TICKS 150 /* who was silent for longer than usual may have left */
 #define PAQM_FLOW_YOUNG_TICKS 4000 /* who leaves before that has come for a moment */
@@ -391,18 +392,27 @@ static __always_inline struct paqm_flow *paqm_flows_slot(struct paqm_flow *set, 
  * @hash: its hash
  * @now_tick: time
  * @fresh: set if the flow is back after a silence: it joins the census anew
+ * @rare: set, with @fresh, if that was no longer than between packets of the lowest rate, and its
+ *	packet before was not told either
  *
  * Called under the qdisc lock.
  *
  * Return: the slot, or NULL if it has none.
  */
 static inline struct paqm_flow *paqm_flows_find(const struct paqm_flows *t, u64 hash, u32 now_tick,
-						bool *fresh)
+						bool *fresh, bool *rare)
 {
 	struct paqm_flow *flow = paqm_flows_slot(paqm_flows_set(t, hash), paqm_flow_tag(hash));
+	u32 silent, told;
 
 	if (flow) {
-		*fresh = now_tick - flow->last_tick > PAQM_FLOW_ACTIVE_TICKS;
+		silent = now_tick - flow->last_tick;
+		*fresh = silent > PAQM_FLOW_ACTIVE_TICKS;
+		if (*fresh) {
+			told = READ_ONCE(paqm_flow_more(t, flow)->told.tick);
+			*rare = silent <= PAQM_FLOW_RARE_TICKS &&
+				(!told || (s32)(flow->last_tick - told) > PAQM_FLOW_ACTIVE_TICKS);
+		}
 		WRITE_ONCE(flow->last_tick, now_tick);
 	}
 	return flow;

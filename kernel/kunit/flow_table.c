@@ -73,13 +73,13 @@ struct paqm_flow *paqm_touch(u64 hash, enum paqm_class class, u32 now_tick, bool
 		.buf.ip.saddr = htonl((u32)(hash >> 32)),
 	};
 	struct paqm_flow *f;
-	bool unused;
+	bool unused, rare;
 
 	p.net = &p.buf;
 	if (!fresh)
 		fresh = &unused;
 	*fresh = false;
-	f = paqm_flows_find(&paqm_table, hash, now_tick, fresh);
+	f = paqm_flows_find(&paqm_table, hash, now_tick, fresh, &rare);
 	if (!f) {
 		*fresh = true;
 		f = paqm_flows_claim(&paqm_table, &p, now_tick);

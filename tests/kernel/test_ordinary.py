@@ -308,6 +308,41 @@ def test_a_stream_beside_modest_ones(wire: Wire, rate: float, least: int) -> Non
            least, 101)
 
 
+def test_streams_after_a_crowd(wire: Wire) -> None:
+    """Their share was one packet in most of a second: they hear all the same when it grows."""
+    how = {"law": "erf", "sizes": 1200, "max": 3e5, "lag": 0.05}
+    wire.queue("paqm bandwidth 256kbit feedback icmp")
+    with followers(wire, "10.1.0.2", port=5004, sport=20000, flows=2, rate=1e5, stop=28, **how):
+        sleep(6)
+        with followers(wire, "10.1.0.2", port=7004, sport=30000, flows=20, rate=4e5, stop=10,
+                       **how):  # fmt: skip
+            sleep(8)
+            within("as long as there are 22 streams each has, kbit/s",
+                   wire.stats.fair_rate_bps / 1000, 8, 40)  # fmt: skip
+        sleep(5)
+        before = wire.stats.media.sent_bytes
+        sleep(5)
+        bits = (wire.stats.media.sent_bytes - before) * 8
+    within("then two streams use the link, per cent", round(bits / 5 / 2560), 90, 103)
+
+
+@pytest.mark.parametrize("target", ("60ms", "200ms"))
+def test_streams_that_are_steered_to_a_long_queue(far: Wire, target: str) -> None:
+    """They make the queue that is wanted, and lose nothing for it."""
+    how = {"law": "erf", "sizes": 1200, "max": 8e6, "lag": 0.05, "rate": 1e5, "stop": 20}
+    far.queue(f"paqm bandwidth 4mbit feedback icmp media-target {target}")
+    with together(followers(far, "10.1.0.2", port=5004, sport=20000, flows=3, **how),
+                  download(far, 20, 2)):
+        sleep(10)
+        before = far.stats
+        sleep(9)
+        now = far.stats
+    within("packets lost in overflow queues",
+           now.over_drop_packets - before.over_drop_packets, 0, 0)  # fmt: skip
+    within("and in the common one", now.media.drop_inner_packets - before.media.drop_inner_packets,
+           0, 0)  # fmt: skip
+
+
 @pytest.mark.parametrize("line", ("", "overhead 18 linklayer atm"))
 def test_packets_of_two_sizes(wire: Wire, line: str) -> None:
     """Each flow has half of the link, although IP has less of that in small packets."""
