@@ -28,10 +28,7 @@ func TestStreamEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	number, err := c.Add(Flow{
-		Source:      netip.MustParseAddrPort("0.0.0.0:5004"),
-		Destination: netip.MustParseAddrPort("192.0.2.7:5006"), CeilingBPS: RateMax,
-	})
+	number, err := c.Add(stream)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,23 +45,34 @@ func TestStreamEnds(t *testing.T) {
 	until(t, "its end", func() bool { return runtime.NumGoroutine() <= before })
 }
 
-// A socket that takes connections, as systemd's does, and no paqmd behind it.
-func TestNobodyAnswers(t *testing.T) {
+// What the tests send.
+var stream = Flow{
+	Source:      netip.MustParseAddrPort("0.0.0.0:5004"),
+	Destination: netip.MustParseAddrPort("192.0.2.7:5006"), CeilingBPS: RateMax,
+}
+
+// unanswered is a socket that takes connections, as systemd's does, with no paqmd behind it, and a
+// client of it, both until the test ends.
+func unanswered(t *testing.T) (*net.UnixListener, *Client) {
+	t.Helper()
 	at := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "socket"), Net: "unixpacket"}
 	daemon, err := net.ListenUnix("unixpacket", at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer daemon.Close()
+	t.Cleanup(func() { daemon.Close() })
 	c, err := Open(at.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
-	number, err := c.Add(Flow{
-		Source:      netip.MustParseAddrPort("0.0.0.0:5004"),
-		Destination: netip.MustParseAddrPort("192.0.2.7:5006"), CeilingBPS: RateMax,
-	})
+	t.Cleanup(func() { c.Close() })
+	return daemon, c
+}
+
+// Trouble is told while nobody answers, and ends with the answer.
+func TestNobodyAnswers(t *testing.T) {
+	daemon, c := unanswered(t)
+	number, err := c.Add(stream)
 	if err != nil || c.Trouble() != "" {
 		t.Fatal(err, c.Trouble())
 	}
@@ -89,10 +97,7 @@ func TestSleep(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	number, err := c.Add(Flow{
-		Source:      netip.MustParseAddrPort("0.0.0.0:5004"),
-		Destination: netip.MustParseAddrPort("192.0.2.7:5006"), CeilingBPS: RateMax,
-	})
+	number, err := c.Add(stream)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,22 +118,9 @@ func TestSleep(t *testing.T) {
 
 // Flows that come and go while paqmd hangs leave nothing behind: it was never told of them.
 func TestHangLeavesNothing(t *testing.T) {
-	at := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "socket"), Net: "unixpacket"}
-	daemon, err := net.ListenUnix("unixpacket", at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer daemon.Close()
-	c, err := Open(at.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	_, c := unanswered(t)
 	for i := 0; i < 20_000; i++ {
-		number, err := c.Add(Flow{
-			Source:      netip.MustParseAddrPort("0.0.0.0:5004"),
-			Destination: netip.MustParseAddrPort("192.0.2.7:5006"), CeilingBPS: RateMax,
-		})
+		number, err := c.Add(stream)
 		if err != nil {
 			t.Fatal(err)
 		}

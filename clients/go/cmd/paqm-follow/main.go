@@ -63,7 +63,7 @@ func obey(c *client.Client, words []string) error {
 	}
 	bits := widths[words[0]]
 	if bits == nil || len(bits) != len(words)-1 {
-		return fmt.Errorf("%s: expected add, limits, timing, status or remove", words[0])
+		return fmt.Errorf("%s: expected %s", words[0], known)
 	}
 	n, err := numbers(words[1:], bits...)
 	if err != nil {
@@ -83,6 +83,9 @@ func obey(c *client.Client, words []string) error {
 		return c.Remove(n[0])
 	}
 }
+
+// known are the commands, for people.
+const known = "add, limits, timing, status or remove"
 
 // widths are the bits of a command's numbers.
 var widths = map[string][]int{
@@ -107,7 +110,7 @@ func numbers(words []string, bits ...int) (found []uint64, err error) {
 func main() {
 	if len(os.Args) > 1 {
 		fmt.Fprintf(os.Stderr, "paqm-follow: %q: expected commands on standard input: %s\n",
-			os.Args[1], "add, limits, timing, status or remove")
+			os.Args[1], known)
 		os.Exit(2)
 	}
 	c, err := client.Open("")
