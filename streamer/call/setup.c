@@ -312,10 +312,11 @@ gboolean call_agree(struct call *c, GError **error)
 		g_bytes_unref(secret);
 		return FALSE;
 	}
-	printf(c->meet_text ? "meeting at port %u"
-	       : c->listen  ? "waiting for a call on port %u"
-			    : "calling port %u",
-	       port);
+	printf("%s %s%sport %u",
+	       c->meet_text ? "meeting at"
+	       : c->listen  ? "waiting for a call on"
+			    : "calling",
+	       c->where ? g_network_address_get_hostname(c->where) : "", c->where ? " " : "", port);
 	if (c->port)
 		printf("; media will come to UDP ports %d and %d", c->port, c->port + 2);
 	printf("\n");

@@ -240,10 +240,12 @@ def sound_file(streamer: str, tmp: Path, secret_file: str) -> None:
     where, file = f"127.0.0.1:{free_port()}", tmp / 'he"ard.wav'
     listener = call(streamer, "--listen", where, "--secret", secret_file, "--camera-off",
                     "--record", str(tmp / "i"), heard=str(file))
-    until("it waits", lambda: "waiting for a call" in listener.said(), listener)
+    place = where.replace(":", " port ")
+    until("it waits", lambda: f"waiting for a call on {place}" in listener.said(), listener)
     listener.send_signal(signal.SIGUSR1)
     listener.send_signal(signal.SIGUSR2)
     caller = call(streamer, where, "--secret", secret_file, "--record", str(tmp / "j"))
+    until("it says whom it calls", lambda: f"calling {place}" in caller.said(), caller)
     wait_for_rows(tmp / "i" / "audio.csv", 100, listener, caller)
     said = hang_up(caller, listener, signal.SIGHUP)
     assert "CRITICAL" not in said and "the peer hung up" in said, said[:500]
