@@ -14,7 +14,9 @@
  * address on its sender's link, they take the packet's own way back, as a bridge's rejects do: with
  * the packet's addresses swapped they come in where it goes out, so that the bridge finds port and
  * VLAN by itself. Only the Ethernet source is our own: a bridge that floods packets to a receiver
- * would else learn the receiver's address on the wrong port.
+ * would else learn the receiver's address on the wrong port. So do messages to guests that have a
+ * device of their own above that of the queue (macvlan, ipvlan, a VLAN): this host's routes do not
+ * lead there, but perhaps to another host with their address.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
@@ -236,6 +238,58 @@ static struct net_device *paqm_bridge_of(struct net_device *dev, const struct pa
 	return bridge && bridge == netdev_master_upper_dev_get_rcu(out) ? bridge : NULL;
 }
 
+static bool paqm_is_kind(const struct net_device *dev, const char *kind)
+{
+	return dev->rtnl_link_ops && !strcmp(dev->rtnl_link_ops->kind, kind);
+}
+
+/* Does an ipvlan have the address? All of them have the Ethernet address of the one below. */
+static bool paqm_ipvlan_has(struct net_device *dev, const struct in6_addr *addr)
+{
+	const struct in_device *in = __in_dev_get_rcu(dev);
+	const struct in_ifaddr *ifa;
+
+	if (!ipv6_addr_v4mapped(addr)) {
+#if IS_ENABLED(CONFIG_IPV6)
+		return ipv6_chk_addr(dev_net(dev), addr, dev, 0);
+#else
+		return false;
+#endif
+	}
+	if (!in)
+		return false;
+	in_dev_for_each_ifa_rcu(ifa, in)
+		if (ifa->ifa_local == addr->s6_addr32[3])
+			return true;
+	return false;
+}
+
+/*
+ * Did a guest send the packet, a container or a virtual machine, by its own device above @dev?
+ * Such devices receive what comes in by @dev, and nothing that this host sends there. Under RCU.
+ */
+static bool paqm_of_guest(struct net_device *dev, const struct paqm_way *way,
+			  const struct in6_addr *sender)
+{
+	struct net_device *vlan = paqm_vlan_above(dev, way), *upper;
+	struct net *net = dev_net(dev);
+	struct list_head *iter;
+
+	if (vlan && !net_eq(dev_net(vlan), net))
+		return true;
+	netdev_for_each_upper_dev_rcu(vlan ?: dev, upper, iter) {
+		if (netif_is_macvlan(upper)) {
+			if ((!net_eq(dev_net(upper), net) || paqm_is_kind(upper, "macvtap")) &&
+			    ether_addr_equal(upper->dev_addr, way->mac + ETH_ALEN))
+				return true;
+		} else if (paqm_is_kind(upper, "ipvlan")) {
+			if (!net_eq(dev_net(upper), net) && paqm_ipvlan_has(upper, sender))
+				return true;
+		}
+	}
+	return false;
+}
+
 /* The VRF in which the sender of a packet is found, 0 for none. Under RCU. */
 static int paqm_vrf_of(struct net_device *dev, const struct paqm_way *way,
 		       const struct net_device *bridge)
@@ -253,6 +307,27 @@ static int paqm_vrf_of(struct net_device *dev, const struct paqm_way *way,
 	return l3mdev_master_ifindex_rcu(paqm_vlan_above(dev, way) ?: dev);
 }
 
+/*
+ * Can a message go back on the link that a packet came over? @refused: its receiver has an address
+ * that is never answered, as far as routes know. Of IPv6 addresses that only hold on a link, this
+ * is the link.
+ */
+static bool paqm_link_known(const struct paqm_way *way, const struct paqm_path *path, bool refused)
+{
+	return !(refused && !(ipv6_addr_type(&path->to) & IPV6_ADDR_LINKLOCAL)) &&
+	       is_valid_ether_addr(way->mac) && is_valid_ether_addr(way->mac + ETH_ALEN);
+}
+
+/* It goes there, and comes from the packet's destination. */
+static int paqm_path_link(struct paqm_path *path, const struct in6_addr *from, bool ours)
+{
+	path->v6 = !ipv6_addr_v4mapped(&path->to);
+	path->dst = NULL;
+	path->src = *from;
+	path->ours = ours;
+	return 0;
+}
+
 /**
  * paqm_path_back() - may the sender of a packet be sent a message, and how?
  * @dev: device of the qdisc
@@ -266,7 +341,7 @@ int paqm_path_back(struct net_device *dev, const struct paqm_way *way, const str
 		   struct paqm_path *path)
 {
 	struct net_device *bridge, *out, *at = NULL;
-	bool ours;
+	bool guest, ours;
 	int err;
 
 	rcu_read_lock();
@@ -276,15 +351,17 @@ int paqm_path_back(struct net_device *dev, const struct paqm_way *way, const str
 	if (bridge)
 		at = netif_is_bridge_port(out) && way->vlan_proto ? paqm_vlan_above(bridge, way) :
 								    bridge;
-	path->vrf = paqm_vrf_of(out, way, bridge);
+	guest = !bridge && paqm_of_guest(out, way, &path->to);
+	path->vrf = guest ? 0 : paqm_vrf_of(out, way, bridge);
 	rcu_read_unlock();
 	path->mark = way->mark;
+	if (guest)
+		return paqm_link_known(way, path, paqm_never(&path->to)) ?
+			       paqm_path_link(path, from, false) : PAQM_REFUSED;
 	err = paqm_path_find(dev, path);
 	if (!bridge)
 		return err;
-	/* of IPv6 addresses that only hold on a link, this is the link */
-	if ((err == PAQM_REFUSED && !(ipv6_addr_type(&path->to) & IPV6_ADDR_LINKLOCAL)) ||
-	    !is_valid_ether_addr(way->mac) || !is_valid_ether_addr(way->mac + ETH_ALEN)) {
+	if (!paqm_link_known(way, path, err == PAQM_REFUSED)) {
 		if (!err)
 			paqm_path_put(path);
 		return PAQM_REFUSED;
@@ -294,10 +371,7 @@ int paqm_path_back(struct net_device *dev, const struct paqm_way *way, const str
 		return 0;
 	if (!err)
 		paqm_path_put(path);
-	path->dst = NULL;
-	path->src = *from;
-	path->ours = ours;
-	return 0;
+	return paqm_path_link(path, from, ours);
 }
 
 /* A path that is not used. */

@@ -286,3 +286,48 @@ def test_tags_of_packet_sockets(router: None) -> None:
         found = stranger.wait()
         low, high = (0, 0) if tag else (5, 100)
         within(f"packet socket, tag {tag.hex()}: messages", found.v6, low, high)
+
+
+def guest(device: str, name: str, kind: str) -> None:
+    """A device above one of m's, moved into a, as those of containers are."""
+    M.ip(f"link add link {device} name {name} address 02:00:00:00:00:0d type {kind}")
+    M.ip(f"link set {name} netns a")
+    A.ip(f"link set {name} up")
+
+
+def test_a_guest_on_macvlan() -> None:
+    """Nothing that m sends reaches it, though m has an address beside it; what comes in does."""
+    address(M, "mb", "10.1.0.5/24", "2001:db8:1::5/64")
+    address(B, "b0", "10.1.0.2/24", "2001:db8:1::2/64")
+    guest("mb", "g0", "macvlan mode bridge")
+    address(A, "g0", "10.1.0.1/24", "2001:db8:1::1/64")
+    queue()
+    told, _ = talk(A, "10.1.0.2", "10.1.0.1")
+    heard("macvlan", told, "10.1.0.2")
+    told, _ = talk(A, "2001:db8:1::2", "2001:db8:1::1")
+    heard("macvlan, IPv6", told, "2001:db8:1::2")
+    told, _ = talk(A, "fe80::ff:fe00:b%g0", "fe80::ff:fe00:d")
+    heard("macvlan, link-local", told, "fe80::ff:fe00:b")
+    within("macvlan: failed", stats().notices_failed, 0, 0)
+    # m's own media goes on to be told by m
+    told, stranger = talk(M, "10.1.0.2", "10.1.0.5")
+    heard("macvlan, m itself", told, "10.1.0.5")
+    unheard("macvlan, m itself", stranger)
+
+
+@pytest.mark.parametrize("kind", ["vlan", "macvlan"])
+def test_a_guest_in_a_vlan(kind: str) -> None:
+    """The VLAN is its own, or m's with a macvlan above; c has its address, but beside m."""
+    address(M, "mc", "10.10.0.5/24")
+    address(C, "c0", "10.10.0.1/24")
+    vlan(B, "b0", 10, "10.10.0.2/24")
+    if kind == "vlan":
+        guest("mb", "g0", "vlan id 10")
+    else:
+        M.ip("link add link mb name mb.10 up type vlan id 10")
+        guest("mb.10", "g0", "macvlan mode private")
+    address(A, "g0", "10.10.0.1/24")
+    queue()
+    told, stranger = talk(A, "10.10.0.2", "10.10.0.1")
+    heard(kind, told, "10.10.0.2")
+    unheard(kind, stranger)
