@@ -120,6 +120,9 @@ static int paqm_path_find6(struct net_device *dev, struct paqm_path *path)
 	path->dst = dst;
 	path->src = fl6.saddr;
 	path->ours = !ipv6_addr_any(&fl6.saddr);
+	/* no router passes on what comes from there */
+	if (ipv6_addr_type(&fl6.saddr) & IPV6_ADDR_LINKLOCAL)
+		path->ours = paqm_path_direct(path);
 	return 0;
 }
 

@@ -331,3 +331,23 @@ def test_a_guest_in_a_vlan(kind: str) -> None:
     told, stranger = talk(A, "10.10.0.2", "10.10.0.1")
     heard(kind, told, "10.10.0.2")
     unheard(kind, stranger)
+
+
+def test_a_router_with_link_local_addresses_only() -> None:
+    """They reach who is on the link; no router passes on what comes from them."""
+    for n, host in enumerate((A, B, C), 1):
+        address(host, f"{host.name}0", f"2001:db8:{n}::{n}/64")
+        M.ip(f"-6 route add 2001:db8:{n}::/64 dev m{host.name}")
+        host.ip(f"-6 route add default via fe80::1:ff:fe01:{host.name} dev {host.name}0")
+    C.ip("link add d0 type dummy")
+    address(C, "d0", "2001:db8:9::9/64")  # as of a host behind c
+    M.ip("-6 route add 2001:db8:9::/64 via 2001:db8:3::3 dev mc")
+    sleep(2)  # until the addresses of m are no longer tentative
+    queue()
+    told, _ = talk(A, "2001:db8:2::2", "2001:db8:1::1")
+    heard("link-local router", told, "fe80::1:ff:fe01:a")
+    before = stats()
+    C.task(peers.send, "2001:db8:2::2", 4, source="2001:db8:9::9").wait()
+    within("link-local router: sent beyond the link",
+           stats().notices_sent - before.notices_sent, 0, 0)
+    within("link-local router: failed", stats().notices_failed - before.notices_failed, 5, 100)
