@@ -88,6 +88,38 @@ static bool paqm_path_direct(const struct paqm_path *path)
 }
 
 #if IS_ENABLED(CONFIG_IPV6)
+struct paqm_own_link {
+	const struct net *net;
+	const struct in6_addr *addr;
+};
+
+static int paqm_own_link_at(struct net_device *upper, struct netdev_nested_priv *priv)
+{
+	const struct paqm_own_link *own = priv->data;
+
+	if (!net_eq(dev_net(upper), own->net) ||
+	    !ipv6_chk_addr(dev_net(upper), own->addr, upper, 0))
+		return 0;
+	return upper->ifindex;
+}
+
+/*
+ * Number of the device where this host has a link-local address: that of the queue, or one that
+ * sends through it (VLAN, bridge, bond); 0: none.
+ */
+static int paqm_own_link(struct net_device *dev, const struct in6_addr *addr)
+{
+	struct paqm_own_link own = { .net = dev_net(dev), .addr = addr };
+	struct netdev_nested_priv priv = { .data = &own };
+	int index;
+
+	rcu_read_lock();
+	index = paqm_own_link_at(dev, &priv) ?:
+		netdev_walk_all_upper_dev_rcu(dev, paqm_own_link_at, &priv);
+	rcu_read_unlock();
+	return index;
+}
+
 static int paqm_path_find6(struct net_device *dev, struct paqm_path *path)
 {
 	struct net *net = dev_net(dev);
@@ -106,9 +138,9 @@ static int paqm_path_find6(struct net_device *dev, struct paqm_path *path)
 	if (!ipv6_mod_enabled())
 		return -EAFNOSUPPORT;
 	if (type & IPV6_ADDR_LINKLOCAL) {
-		if (!ipv6_chk_addr(net, &path->to, dev, 0))
+		fl6.flowi6_oif = paqm_own_link(dev, &path->to);
+		if (!fl6.flowi6_oif)
 			return PAQM_REFUSED;
-		fl6.flowi6_oif = dev->ifindex;
 	}
 	dst = ip6_dst_lookup_flow(net, NULL, &fl6, NULL);
 	if (IS_ERR(dst))

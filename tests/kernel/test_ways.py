@@ -351,3 +351,20 @@ def test_a_router_with_link_local_addresses_only() -> None:
     within("link-local router: sent beyond the link",
            stats().notices_sent - before.notices_sent, 0, 0)
     within("link-local router: failed", stats().notices_failed - before.notices_failed, 5, 100)
+
+
+@pytest.mark.parametrize("kind", ["bridge", "vlan", "itself"])
+def test_own_link_local_addresses(kind: str) -> None:
+    """m sends by a device above that of the queue, where it has an address of that link only."""
+    top = {"bridge": "br0", "vlan": "mb.50", "itself": "mb"}[kind]
+    if kind == "bridge":
+        bridge("mb", "mc")
+    if kind == "vlan":
+        M.ip("link add link mb name mb.50 type vlan id 50")
+        vlan(B, "b0", 50)
+    address(M, top, "fe80::77/64")
+    sleep(2)  # until b's address is no longer tentative
+    queue()
+    told, stranger = talk(M, f"fe80::ff:fe00:b%{top}", "fe80::77")
+    heard(f"own link, {kind}", told, "fe80::77")
+    unheard(f"own link, {kind}", stranger)
