@@ -15,8 +15,9 @@
  * the packet's addresses swapped they come in where it goes out, so that the bridge finds port and
  * VLAN by itself. Only the Ethernet source is our own: a bridge that floods packets to a receiver
  * would else learn the receiver's address on the wrong port. So do messages to guests that have a
- * device of their own above that of the queue (macvlan, ipvlan, a VLAN): this host's routes do not
- * lead there, but perhaps to another host with their address.
+ * device of their own above that of the queue (macvlan, ipvlan, a VLAN), and messages about frames
+ * that tc passes on, where the host has no route by the device that they came in by: its routes do
+ * not lead there, but perhaps to another host with the sender's address.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
@@ -325,6 +326,32 @@ static bool paqm_of_guest(struct net_device *dev, const struct paqm_way *way,
 	return false;
 }
 
+static int paqm_has_mac(struct net_device *dev, struct netdev_nested_priv *priv)
+{
+	return ether_addr_equal(dev->dev_addr, priv->data);
+}
+
+/*
+ * The device that a packet came in by, if tc or nftables passed it on to @dev as it was: its source
+ * is no Ethernet address of this host then; else NULL. Open vSwitch has devices of its own with
+ * addresses, and ifb shows what came in. Under RCU.
+ */
+static struct net_device *paqm_passed_on(struct net_device *dev, const struct paqm_way *way)
+{
+	struct net_device *in = dev_get_by_index_rcu(dev_net(dev), way->iif);
+	u8 mac[ETH_ALEN] __aligned(2);
+	struct netdev_nested_priv priv = { .data = mac };
+
+	if (!in || in->type != ARPHRD_ETHER || dev->type != ARPHRD_ETHER ||
+	    netif_is_ovs_port(in) || paqm_is_kind(dev, "ifb"))
+		return NULL;
+	ether_addr_copy(mac, way->mac + ETH_ALEN);
+	if (!is_valid_ether_addr(mac) || paqm_has_mac(in, &priv) || paqm_has_mac(dev, &priv) ||
+	    netdev_walk_all_upper_dev_rcu(dev, paqm_has_mac, &priv))
+		return NULL;
+	return in;
+}
+
 /* The VRF in which the sender of a packet is found, 0 for none. Under RCU. */
 static int paqm_vrf_of(struct net_device *dev, const struct paqm_way *way,
 		       const struct net_device *bridge)
@@ -376,7 +403,7 @@ int paqm_path_back(struct net_device *dev, const struct paqm_way *way, const str
 		   struct paqm_path *path)
 {
 	struct net_device *bridge, *out, *at = NULL;
-	bool guest, ours;
+	bool guest, passed, ours;
 	int err;
 
 	rcu_read_lock();
@@ -387,6 +414,9 @@ int paqm_path_back(struct net_device *dev, const struct paqm_way *way, const str
 		at = netif_is_bridge_port(out) && way->vlan_proto ? paqm_vlan_above(bridge, way) :
 								    bridge;
 	guest = !bridge && paqm_of_guest(out, way, &path->to);
+	if (!bridge && !guest)
+		at = paqm_passed_on(dev, way);
+	passed = !bridge && at;
 	path->vrf = guest ? 0 : paqm_vrf_of(out, way, bridge);
 	rcu_read_unlock();
 	path->mark = way->mark;
@@ -394,7 +424,7 @@ int paqm_path_back(struct net_device *dev, const struct paqm_way *way, const str
 		return paqm_link_known(way, path, paqm_never(&path->to)) ?
 			       paqm_path_link(path, from, false) : PAQM_REFUSED;
 	err = paqm_path_find(dev, path);
-	if (!bridge)
+	if (!bridge && !passed)
 		return err;
 	if (!paqm_link_known(way, path, err == PAQM_REFUSED)) {
 		if (!err)
@@ -402,7 +432,7 @@ int paqm_path_back(struct net_device *dev, const struct paqm_way *way, const str
 		return PAQM_REFUSED;
 	}
 	ours = !err && READ_ONCE(path->dst->dev) == at; /* only compared */
-	if (ours && paqm_path_direct(path))
+	if (ours && (passed || paqm_path_direct(path)))
 		return 0;
 	if (!err)
 		paqm_path_put(path);

@@ -368,3 +368,24 @@ def test_own_link_local_addresses(kind: str) -> None:
     told, stranger = talk(M, f"fe80::ff:fe00:b%{top}", "fe80::77")
     heard(f"own link, {kind}", told, "fe80::77")
     unheard(f"own link, {kind}", stranger)
+
+
+@pytest.mark.parametrize("managed", [False, True])
+def test_a_redirect_between_devices(managed: bool) -> None:
+    """tc passes frames on, no bridge does; m's own network has a host with the sender's address. If
+    m has an address on the sender's link, it uses that.
+    """
+    for device, other in (("ma", "mb"), ("mb", "ma")):
+        M.tc(f"qdisc add dev {device} clsact")
+        M.tc(f"filter add dev {device} ingress matchall action mirred egress redirect dev {other}")
+    address(A, "a0", "10.10.0.1/24")
+    address(B, "b0", "10.10.0.2/24")
+    address(M, "ma" if managed else "mc", "10.10.0.5/24")
+    if managed:  # nobody answers m, as what comes in is passed on
+        M.ip(f"neigh replace 10.10.0.1 lladdr {MACS['a']} dev ma")
+    else:
+        address(C, "c0", "10.10.0.1/24")
+    queue()
+    told, stranger = talk(A, "10.10.0.2", "10.10.0.1")
+    heard("redirect", told, "10.10.0.5" if managed else "10.10.0.2")
+    unheard("redirect", stranger)
