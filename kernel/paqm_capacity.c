@@ -10,6 +10,7 @@
 #include "paqm_event.h"
 #include "paqm_feedback.h"
 #include "paqm_split.h"
+#include "paqm_trim.h"
 
 /* A fall of the capacity by this much is an event, ... */
 #define PAQM_AUTO_FALL_Q16 (PAQM_Q16_ONE / 20)
@@ -98,6 +99,7 @@ static enum hrtimer_restart paqm_auto_timer(struct hrtimer *timer)
 		WRITE_ONCE(q->auto_usual, paqm_auto_usual(&q->estimate));
 		WRITE_ONCE(q->auto_headroom, q->estimate.headroom_q24);
 		paqm_auto_forgive(q);
+		paqm_trim_late(q->sch);
 		hrtimer_forward_now(timer, ns_to_ktime(PAQM_AUTO_TICK_NS));
 	}
 	spin_unlock(lock);

@@ -216,6 +216,34 @@ void paqm_trim(struct Qdisc *sch)
 	} while (more);
 }
 
+/**
+ * paqm_trim_late() - drop media that is far beyond its limit, since that has fallen by itself
+ * @sch: this qdisc
+ *
+ * From the head: what has waited for so long is of no use, and keeps what is from its receiver.
+ * Under the qdisc lock.
+ */
+void paqm_trim_late(struct Qdisc *sch)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	const struct paqm_queue *queue = &q->queue[PAQM_MEDIA];
+	const struct paqm_trim from = { .class = PAQM_MEDIA };
+	u32 limit = READ_ONCE(queue->limit), packets = 0, bytes = 0;
+	struct sk_buff *skb;
+
+	if (likely(queue->st.backlog <= (u64)limit + limit / 2))
+		return;
+	while (queue->st.backlog > limit && packets < PAQM_TRIM_BATCH &&
+	       paqm_trim_several(q, PAQM_MEDIA)) {
+		skb = paqm_trim_take(sch, &from);
+		bytes += paqm_trim_count(sch, &from, skb);
+		packets++;
+		kfree_skb_reason(skb, SKB_DROP_REASON_QDISC_DROP);
+	}
+	if (packets)
+		qdisc_tree_reduce_backlog(sch, packets, bytes);
+}
+
 /* May a packet have the room of elastic ones? Media has half of all, an elastic flow its part. */
 static bool paqm_room_due(const struct paqm_sched_data *q, enum paqm_class class,
 			  const struct paqm_flowq *fq)

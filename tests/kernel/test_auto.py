@@ -12,6 +12,7 @@ import pytest
 from checks import check, within
 from guest import Task, Wire
 from paqm_lab.topology import htb_class
+from traffic import followers
 
 
 def rate(wire: Wire, bits: int) -> None:
@@ -179,3 +180,21 @@ def test_link_that_stands_still(wire: Wire) -> None:
         check("a link that works no more holds little", wire.stats.drops > 100, wire.stats.drops)
         sleep(1)
         within("waits a second later, packets", wire.stats.qlen, 0, 3)
+
+
+def test_a_fall_to_a_hundredth(wire: Wire) -> None:
+    """What has come before senders can know would keep media back for three seconds."""
+    wire.tc("qdisc add dev a0 root handle 1: tbf rate 20mbit burst 3000 limit 1000000")
+    queue(wire)
+    bandwidth(wire, "auto feedback icmp")
+    with followers(wire, "10.1.0.2", law="erf", flows=2, rate=6e6, max=3e6, lag=0.1, stop=11):
+        sleep(5)
+        wire.tc("qdisc change dev a0 root handle 1: tbf rate 200kbit burst 3000 limit 1000000")
+        sleep(1.5)
+        within("waits 1.5 s after it, ms of the link", wire.stats.backlog * 8 // 200, 0, 500)
+        sleep(4)
+        within("longest wait, ms", wire.stats.media.sojourn_max_us / 1000, 100, 1000)
+        within("told of what is left, kbit/s", wire.stats.fair_rate_bps / 1000, 20, 200)
+    sleep(2)
+    check("conservation", wire.conserved())
+    within("left", wire.left(), 0, 0)
