@@ -242,6 +242,7 @@ def start(args: Any) -> int:
         "begin_ns": time.time_ns(),
         "end_ns": None,
         "status": None,
+        "keep_days": args.keep,
         "consent": {"figures": True, "picture_and_sound": False, "how": how},
     }
     store.write_json(call / "about.json", about)

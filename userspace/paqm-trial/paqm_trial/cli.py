@@ -60,13 +60,13 @@ def _folder(parser: argparse.ArgumentParser, default: Path) -> None:
     )
 
 
-def _keep(parser: argparse.ArgumentParser) -> None:
+def _keep(parser: argparse.ArgumentParser, default: int | None, shown: str) -> None:
     parser.add_argument(
         "--keep",
         type=_days,
-        default=store.KEEP_DAYS,
+        default=default,
         metavar="DAYS",
-        help=f"delete data after this many days ({store.KEEP_DAYS})",
+        help=f"delete data after this many days ({shown})",
     )
 
 
@@ -123,7 +123,7 @@ def build(command: str) -> argparse.ArgumentParser:
             "--foreground", action="store_true", help="run here until Ctrl-C, not as a service"
         )
         parser.add_argument("--resume", action="store_true", help="continue the previous plan")
-        _keep(parser)
+        _keep(parser, None, f"as before, {store.KEEP_DAYS} at first")
         _folder(parser, router.HOME)
     elif command == "call":
         parser.add_argument(
@@ -151,7 +151,7 @@ def build(command: str) -> argparse.ArgumentParser:
             metavar="on-paper",
             help="the form is signed: do not ask",
         )
-        _keep(parser)
+        _keep(parser, store.KEEP_DAYS, str(store.KEEP_DAYS))
         _folder(parser, call.home_folder())
         parser.epilog = "Words after -- go to paqm-streamer call: -- --source screen"
     elif command == "report":

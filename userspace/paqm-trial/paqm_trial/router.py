@@ -65,7 +65,6 @@ def make_plan(args: Any) -> dict[str, Any]:
         "seed": seed,
         "paqm": words,
         "restore": batch,
-        "keep_days": args.keep,
     }
 
 
@@ -308,6 +307,10 @@ def need_root() -> None:
         raise Trouble("only root may change the queue of a device: sudo paqm-trial ...")
 
 
+def runs_already(device: str) -> Trouble:
+    return Trouble(f"{device}: a trial runs there already; paqm-trial end {device} ends it")
+
+
 def start(args: Any) -> int:
     """`paqm-trial router`: sets up, and goes on as a service, or here."""
     need_root()
@@ -326,12 +329,13 @@ def start(args: Any) -> int:
             )
         plan = make_plan(args)
         check_plan(plan)
-        store.open_folder(folder, "router", args.keep)
+        # before the folder is told how long to keep data: who runs there would delete them
+        if store.lock_of_other(folder) is not None:
+            raise runs_already(args.device)
+        plan["keep_days"] = store.open_folder(folder, "router", args.keep)["keep_days"]
     held = store.lock(folder)
     if held is None:
-        raise Trouble(
-            f"{args.device}: a trial runs there already; paqm-trial end {args.device} ends it"
-        )
+        raise runs_already(args.device)
     if not args.resume:
         release_if_stale(folder, plan)
         store.write_json(folder / PLAN, plan)

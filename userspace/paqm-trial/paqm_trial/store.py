@@ -117,8 +117,8 @@ def free_bytes(path: Path) -> int:
     return shutil.disk_usage(path).free
 
 
-def open_folder(path: Path, role: str, keep_days: int) -> dict[str, Any]:
-    """Makes the folder or goes on with it; its trial.json."""
+def open_folder(path: Path, role: str, keep_days: int | None) -> dict[str, Any]:
+    """Makes the folder or goes on with it; its trial.json. `keep_days`: None is as before."""
     where = "--foreground --dir" if role == "router" else "--dir"  # a service has its own place
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -142,6 +142,7 @@ def open_folder(path: Path, role: str, keep_days: int) -> dict[str, Any]:
         }
     elif about.get("role") != role:
         raise Trouble(f"{path} has the data of a {about.get('role')}: choose another {where}")
+    keep_days = keep_days or count(about.get("keep_days")) or KEEP_DAYS
     about |= {"role": role, "keep_days": keep_days}
     write_json(path / ABOUT, about)
     return about
@@ -340,16 +341,22 @@ def age_days(path: Path) -> float:
     return (time.time() - path.stat().st_mtime) / DAY_S
 
 
+def kept_days(path: Path, of_folder: float) -> float:
+    """How long data are kept: a call, as those in it were told; another may have been told else."""
+    about = (read_json(path / "about.json") if path.is_dir() else None) or {}
+    return number(about.get("keep_days")) or of_folder
+
+
 def forget(folder: Path, older_days: float | None = None, call: str | None = None) -> list[str]:
-    """Deletes what is older than the folder keeps (or than `older_days`), or one call."""
+    """Deletes what has been kept long enough (or is older than `older_days`), or one call."""
     about = read_json(folder / ABOUT)
     if about is None or about.get("kind") != "paqm-trial":
         raise Trouble(f"{folder}: no trial data are here; name their folder with --dir")
     keep = number(about.get("keep_days")) or KEEP_DAYS
-    limit = keep if older_days is None else older_days
     gone = []
     candidates = calls_of(folder) + sorted(folder.glob("samples-*.jsonl"))
     for path in candidates:
+        limit = kept_days(path, keep) if older_days is None else older_days
         if path.name == call if call is not None else age_days(path) >= limit:
             try:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()

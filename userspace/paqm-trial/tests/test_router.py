@@ -255,6 +255,17 @@ class Service(Case):
             [router.is_set_up(self.home / "lib" / device) for device in ("a0", "lo")], [True, False]
         )
 
+    def test_days_of_what_is_there(self) -> None:
+        """Who says nothing of days does not shorten them, nor who is refused."""
+        kept = self.home / "lib/lo" / store.ABOUT
+        words = ("router", "lo", "--bandwidth", "3mbit")
+        self.assertEqual(self.say(*words, "--keep", "400")[0], 0)
+        self.assertIn("kept for 400 days", self.say(*words)[1])
+        with store.lock(kept.parent) or self.fail():
+            status, said = self.say(*words, "--keep", "1")
+        self.assertEqual((status, "runs there already" in said), (2, True), said)
+        self.assertEqual(json.loads(kept.read_text())["keep_days"], 400)
+
     def test_tells_the_manager(self) -> None:
         place = self.home / "notify"
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:

@@ -425,27 +425,6 @@ class Disk(Case):
         self.assertEqual(reader.problems, ["samples.jsonl: 1 lines cut off or broken, left out"])
 
 
-class Forget(Case):
-    def test_age(self) -> None:
-        folder = self.home / "data"
-        store.open_folder(folder, "call", 30)
-        for name, days in (("young", 29.5), ("old", 30.5)):
-            path = folder / "calls" / name
-            path.mkdir(parents=True)
-            (path / "about.json").write_text("{}")
-            os.utime(path, (time.time() - days * 86400,) * 2)
-        (folder / "calls/away").symlink_to(self.home)
-        self.assertEqual(store.forget(folder), ["old"])
-        self.assertEqual([path.name for path in store.calls_of(folder)], ["young"])
-        with self.assertRaises(Trouble):
-            store.forget(folder, call="../..")
-        os.utime(folder / "calls/young", (time.time() + 3600,) * 2)  # the clock was set since
-        self.assertEqual(cli.main(["forget", "--all", "--dir", str(folder)]), 0)
-        self.assertEqual(store.calls_of(folder), [])
-        self.assertTrue(self.home.exists())
-        self.assertEqual(cli.main(["forget", "--all", "--dir", str(self.home)]), 2)
-
-
 STREAMER = """#!/bin/sh
 echo "$*" >"$(dirname "$STAY")/words"
 while [ $# -gt 0 ]; do [ "$1" = --record ] && dir=$2; shift; done; mkdir -p "$dir"
@@ -516,6 +495,7 @@ class Call(Case):
         self.assertEqual(len(re.findall(r"^[12],router-[0-9a-f]{8},erf,1,2$", text, re.M)), 2)
         name = next((self.data / "calls").iterdir()).name
         self.assertIn(f"--call {name}", said)
+        self.assertIn('"keep_days": 90', next(self.data.glob("calls/*/about.json")).read_text())
         for path in self.data.rglob("*"):
             self.assertEqual(path.stat().st_mode & 0o077, 0, path)
 
