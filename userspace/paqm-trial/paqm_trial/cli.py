@@ -230,6 +230,10 @@ def run(words: list[str]) -> int:
     if unknown:
         hint = "; what is for paqm-streamer goes after --" if words[0] == "call" else ""
         parser.error(f"there is no option {' '.join(unknown)}{hint}")
+    unset = object()
+    parser.set_defaults(**dict.fromkeys(vars(args), unset))
+    again = vars(parser.parse_known_args(words[1:])[0])
+    args.given = {name for name, value in again.items() if value is not unset}
     args.rest = rest
     return COMMANDS[words[0]][0](args)
 

@@ -30,6 +30,8 @@ UNIT = "paqm-trial@{}.service"
 SHOWN = "ActiveState,SubState,StatusText,InvocationID"
 START_S = 30  # until the service has its queue
 ATTACHED = "attached: "  # what its status begins with when it has
+# Options that a plan is made of.
+PLANNED = {"bandwidth", "baseline", "alternate", "arm", "seed", "paqm", "restore", "keep"}
 
 
 def folder_of(home: Path, device: str) -> Path:
@@ -321,6 +323,11 @@ def start(args: Any) -> int:
         raise Trouble(f"--dir goes with --foreground: the service keeps its data in {HOME}")
     if args.resume:
         plan = load_plan(folder)
+        if changed := sorted(PLANNED & args.given):
+            raise Trouble(
+                f"--resume goes on with the plan as it is, and takes no --{changed[0]}: end the "
+                f"trial (paqm-trial end {args.device}), then begin anew without --resume"
+            )
     else:
         if not args.bandwidth:
             raise Trouble(

@@ -298,6 +298,10 @@ class Service(Case):
             self.assertIn(done, self.ran)
         self.assertEqual(self.here, [])
         self.ran = []
+        for words in (("--bandwidth", "9mbit"), ("--baseline=fq_codel",), ("--keep", "90")):
+            status, said = self.say("router", "lo", "--resume", *words)
+            self.assertEqual((status, self.ran), (2, []), said)
+            self.assertIn(f"takes no {words[0].partition('=')[0]}:", said)
         by_unit("ExecStart")
         self.assertEqual(self.here, [self.home / "lib/lo"])
         by_unit("ExecStopPost", SERVICE_RESULT="success")
