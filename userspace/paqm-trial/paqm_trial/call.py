@@ -73,7 +73,7 @@ def rewrite(path: Path, change: Callable[[list[str]], list[str]]) -> None:
         return
     part = path.with_name(f".{path.name}")
     try:
-        with file, part.open("w") as out:
+        with file, part.open("w", encoding="utf-8") as out:
             os.fchmod(out.fileno(), 0o600)
             for number, line in enumerate(file):
                 cells = line.rstrip("\r\n").split(",")

@@ -434,6 +434,7 @@ echo '{"version":1,"peer":"198.51.100.77","name":"a","peer_name":"Kari Nordmann"
 row=,203.0.113.9,erf,1,2
 printf "t_ns,event,detail\\n1,path,\\"video $way\\"\\n" >"$dir/events.csv"
 printf "2,begin,\\"Nordmann, Kari\\"\\n3,end,\\"x, y\\"\\n" >>"$dir/events.csv"
+printf "4,lost,\\"camera \\305\\241\\"\\n" >>"$dir/events.csv"
 printf "t_ns,router,cause,value,rate_bps\\n1$row\\n2$row\\n" >"$dir/feedback.csv"
 [ ! -e "$STAY" ] || exec sleep 100
 """
@@ -452,6 +453,7 @@ class Call(Case):
         self.secret = self.home / "secret"
         self.secret.touch(0o600)
         self.data = self.home / "data"
+        self.env: dict[str, str] = {}
 
     def start(self, *words: str, **how: Any) -> subprocess.Popen[str]:
         path = f"{self.home}/bin:{os.environ['PATH']}"
@@ -459,7 +461,7 @@ class Call(Case):
         return subprocess.Popen(
             [str(word) for word in command],
             text=True,
-            env={**os.environ, "PATH": path, "STAY": str(self.home / "stay")},
+            env={**os.environ, "PATH": path, "STAY": str(self.home / "stay"), **self.env},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
@@ -493,11 +495,20 @@ class Call(Case):
         ):
             self.assertIn(word, text)
         self.assertEqual(len(re.findall(r"^[12],router-[0-9a-f]{8},erf,1,2$", text, re.M)), 2)
+        self.assertIn('"keep_days": 90', next(self.data.glob("calls/*/about.json")).read_text())
         name = next((self.data / "calls").iterdir()).name
         self.assertIn(f"--call {name}", said)
-        self.assertIn('"keep_days": 90', next(self.data.glob("calls/*/about.json")).read_text())
         for path in self.data.rglob("*"):
             self.assertEqual(path.stat().st_mode & 0o077, 0, path)
+
+    def test_in_a_language_without_that_letter(self) -> None:
+        """Of a device: addresses go all the same, and the letter stays."""
+        self.env = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+        status, said = self.say("192.0.2.7", "--consent", "on-paper")
+        self.assertEqual(status, 0, said)
+        text = b"".join(path.read_bytes() for path in self.data.rglob("*") if path.is_file())
+        self.assertNotIn(b"198.51.100.77", text)
+        self.assertIn("4,lost,\"camera \u0161\"\n".encode(), text)
 
     def test_full_disk(self) -> None:
         """What cannot be written again without addresses goes, and so does a salt without room."""
