@@ -17,7 +17,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paqm_lab import analysis, cache, checks, markdown, metrics, picturefigures, run, scenario
+from paqm_lab import (
+    analysis,
+    cache,
+    checks,
+    lab,
+    markdown,
+    metrics,
+    picturefigures,
+    run,
+    scenario,
+)
 from paqm_lab.errors import LabError
 from paqm_lab.rundata import Run
 from paqm_lab.traffic import read_traffic
@@ -208,7 +218,8 @@ def main() -> int:
     if not (args.judge or args.docs):
         chosen = scenario.load(name)
         options = run.Options(out, chosen.data["seed"], args.variant, True, False)
-        run.run_scenario(chosen, options, say)
+        with lab.alone_in(out):
+            run.run_scenario(chosen, options, say)
     told = result(out, name)
     if args.docs:
         landed_at(args.browser).write_text(json.dumps(landed(told, name), indent=1) + "\n")

@@ -81,7 +81,8 @@ def main() -> int:
     args = parser.parse_args()
     out = args.out.resolve()
     try:
-        run(out, args.seed)
+        with lab.alone_in(out):
+            run(out, args.seed)
         checks = []
         for name in ENDS:
             say(f"call-demo: {call_report.write(out / name)}")

@@ -129,7 +129,8 @@ def main() -> int:
     args = parser.parse_args()
     out = args.out.resolve()
     try:
-        found = run(out, args.duration)
+        with lab.alone_in(out):
+            found = run(out, args.duration)
         checks = []
         for name in call_lab.ENDS:
             call_lab.say(f"call-live: {call_report.write(out / 'loopback' / name)}")

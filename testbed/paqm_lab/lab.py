@@ -111,7 +111,11 @@ def make_way(directory: Path) -> None:
     if directory.exists() and any(directory.iterdir()):
         if not is_result(directory):
             raise LabError(f"{directory} is not empty and holds no result of paqm-lab; use --out")
-        shutil.rmtree(directory)
+        for path in directory.iterdir():  # not the directory, which may be held: alone_in()
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
     directory.mkdir(parents=True, exist_ok=True)
     (directory / CONFIG).touch()  # a run that ends early can be repeated
 

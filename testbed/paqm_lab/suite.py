@@ -14,6 +14,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -160,6 +161,11 @@ def run_point(point: Point, out: Path, score: bool, keep: bool, say: Say) -> Non
         tidy(home, point.queue)
 
 
+def alone_with(point: Point, out: Path) -> AbstractContextManager[None]:
+    """Refuses a run that another command makes just now: each would delete the other's logs."""
+    return lab.alone_in(out / "locks" / point.case / f"{point.queue}-{point.seed}")
+
+
 Runner = Callable[[Point, Path, bool, bool, Say], None]
 
 
@@ -191,13 +197,14 @@ def run_all(
             return
         start = time.monotonic()
         try:
-            run_one(point, out, score, keep, say)
+            with alone_with(point, out):
+                run_one(point, out, score, keep, say)
+                (home / "stamp.json").write_text(json.dumps(want) + "\n")
         except LabError as err:
             with lock:
                 failed.append(f"{point.label}: {err}")
                 say(f"[{number}/{len(todo)}] {failed[-1]}")
             return
-        (home / "stamp.json").write_text(json.dumps(want) + "\n")
         now = time.monotonic()
         with lock:
             say(
@@ -213,7 +220,8 @@ def run_all(
 
 def forget(point: Point, out: Path) -> None:
     """Removes a stored run."""
-    shutil.rmtree(point.home(out), ignore_errors=True)
+    with alone_with(point, out):
+        shutil.rmtree(point.home(out), ignore_errors=True)
 
 
 def runs_of(out: Path, case: str) -> list[Point]:

@@ -179,6 +179,23 @@ def checks(variants: list[dict[str, Any]]) -> list[Check]:
     return rows
 
 
+def run_all(made: ladder.Ladder, source: Path, out: Path, seed: int, flows: int) -> int:
+    """All variants, result.json; status 1 if a check fails."""
+    lab.forget_result(out)
+    variants = [run_variant(v, made, source, out, seed, flows) for v in VARIANTS]
+    result = {
+        "version": 1,
+        "scenario": "trace",
+        "seed": seed,
+        "flows": flows,
+        "duration": DURATION,
+        "variants": variants,
+        "checks": checks(variants),
+    }
+    (out / "result.json").write_text(json.dumps(result, indent=1) + "\n")
+    return print_table(out)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/trace"),
@@ -190,18 +207,8 @@ def main() -> int:
     try:
         source = clip.prepare(cache.cache_dir(), say)
         made = prepare_ladder(source, say)
-        variants = [run_variant(v, made, source, out, args.seed, args.flows) for v in VARIANTS]
+        with lab.alone_in(out):
+            return run_all(made, source, out, args.seed, args.flows)
     except LabError as err:
         say(f"paqm-lab: {err}")
         return 2
-    result = {
-        "version": 1,
-        "scenario": "trace",
-        "seed": args.seed,
-        "flows": args.flows,
-        "duration": DURATION,
-        "variants": variants,
-        "checks": checks(variants),
-    }
-    (out / "result.json").write_text(json.dumps(result, indent=1) + "\n")
-    return print_table(out)

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from paqm_lab import cache
-from paqm_lab.catalogue import docs, rows_acceptance, table, verdict
+from paqm_lab.catalogue import context, docs, rows_acceptance, table, verdict
 from paqm_lab.catalogue.row import HIGHER, LOWER, Figure, Row
+from paqm_lab.errors import LabError
 
 
 def figure(**more: object) -> Figure:
@@ -143,3 +146,12 @@ def test_page() -> None:
     made |= {"scale": "reduced", "counted": 1, "runs": {"reduced-1": {}}}
     text = docs.page({"rows": [made], "counts": {"worse": 1}})
     assert "**does not pass**: the other" in text and "| the one | 1 | 1 | reproduced |" in text
+
+
+def test_a_run_of_another_command_is_left_to_it(tmp_path: Path) -> None:
+    def make(home: Path) -> None:
+        with pytest.raises(LabError, match="another paqm-lab is at work there"):
+            context.Store(tmp_path, print).get({"row": 1}, make)
+        (home / "result.json").write_text('{"value": 2}')
+
+    assert context.Store(tmp_path, print).get({"row": 1}, make) == {"value": 2}

@@ -153,6 +153,8 @@ def test_a_run_that_ended_early_makes_way(tmp_path: Path) -> None:
 
 def test_of_two_commands_with_one_directory_the_second_is_refused(tmp_path: Path) -> None:
     with lab.alone_in(tmp_path / "out"):
+        lab.make_way(tmp_path / "out")  # twice: it finds nothing, then what was begun
+        lab.make_way(tmp_path / "out")
         with pytest.raises(LabError, match="another paqm-lab is at work there"):
             with lab.alone_in(tmp_path / "out"):
                 pass

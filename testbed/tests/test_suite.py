@@ -9,6 +9,7 @@ import pytest
 from sources import copy, listed
 
 from paqm_lab import cache, lab, suite
+from paqm_lab.errors import LabError
 
 NO_PART = {"tests", "fuzz", "kunit"}
 # What is loaded for a run and shapes nothing of it: errors, downloads, pages.
@@ -57,6 +58,29 @@ def test_what_else_shapes_results(clone: Path) -> None:
     others = ["kernel/kunit/flows.c", "testbed/paqm_lab/mixed_docs.py", "testbed/README.md"]
     assert not kept(*[clone / name for name in names])
     assert len(kept(*[clone / name for name in others])) == len(others)
+
+
+def test_a_run_of_another_command_is_left_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its logs would be deleted below it, and so would those of the second run."""
+    monkeypatch.setattr(suite, "sources_digest", lambda more: "of today")
+    point, made = suite.Point("case", "paqm", 1, {}), []
+
+    def run_one(point: suite.Point, out: Path, *_: object) -> None:
+        made.append(point)
+        point.home(out).mkdir(parents=True, exist_ok=True)
+        (point.home(out) / "result.json").write_text("{}")
+
+    with suite.alone_with(point, tmp_path):
+        (failed,) = suite.run_all([point], tmp_path, print, run_one=run_one)
+        with pytest.raises(LabError, match="another paqm-lab is at work"):
+            suite.forget(point, tmp_path)
+    assert failed.startswith("case paqm seed 1: ") and "another paqm-lab is at work" in failed
+    for _ in range(2):
+        assert not made and not suite.run_all([point], tmp_path, print, run_one=run_one)
+        assert made.pop() == point
+        suite.forget(point, tmp_path)
 
 
 def test_plugins_of_other_hands_shape_results(clone: Path) -> None:

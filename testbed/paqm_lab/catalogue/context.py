@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache, suite
+from paqm_lab import cache, lab, suite
 from paqm_lab.errors import LabError
 
 Json = dict[str, Any]
@@ -45,19 +45,24 @@ class Store:
             lock = self.locks.setdefault(home.name, threading.Lock())
         with lock:
             if not (home / "stamp.json").exists():
-                shutil.rmtree(home, ignore_errors=True)
-                home.mkdir(parents=True)
-                make(home)
-                if not (home / "result.json").exists():
-                    raise LabError(f"{home}: the run wrote no result.json")
-                for path in home.iterdir():  # logs and recordings are large
-                    if path.is_dir():
-                        shutil.rmtree(path)
-                    elif path.name not in KEPT:
-                        path.unlink()
-                (home / "stamp.json").write_text(text + "\n")
+                with lab.alone_in(self.out / "locks" / home.name):
+                    self._make(home, make)
+                    (home / "stamp.json").write_text(text + "\n")
             found: Json = json.loads((home / "result.json").read_text())
         return found
+
+
+    def _make(self, home: Path, make: Callable[[Path], None]) -> None:
+        shutil.rmtree(home, ignore_errors=True)
+        home.mkdir(parents=True)
+        make(home)
+        if not (home / "result.json").exists():
+            raise LabError(f"{home}: the run wrote no result.json")
+        for path in home.iterdir():  # logs and recordings are large
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name not in KEPT:
+                path.unlink()
 
 
 class Context:

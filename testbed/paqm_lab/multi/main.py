@@ -170,7 +170,8 @@ def main() -> int:
             prepare(case)
             begin = time.monotonic()
             try:
-                run_case(case, out / name, house)
+                with lab.alone_in(out / name):
+                    run_case(case, out / name, house)
             except LabError as err: # the others may still tell something
                 say(f"multirouter: {err}")
                 continue
