@@ -59,6 +59,7 @@ void call_record_event(struct call_record *r, const char *event, const char *det
 	parts = g_strsplit(detail, "\"", -1);
 	quoted = g_strjoinv("\"\"", parts);
 	fprintf(r->events, "%" G_GINT64_FORMAT ",%s,\"%s\"\n", realtime_ns(), event, quoted);
+	fflush(r->events); /* they are few, and of a program that is killed none would be there */
 	g_free(quoted);
 	g_strfreev(parts);
 }

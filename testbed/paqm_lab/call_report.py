@@ -63,15 +63,21 @@ def load(directory: Path) -> Recording:
         raise LabError(f"{directory / RECORD}: not a recording that this version reads")
     tables = {}
     for name in ("frames", "control", "rx", "video", "audio", "rtcp"):
-        table = rundata.load_csv(directory / f"{name}.csv")
+        path = directory / f"{name}.csv"
+        # the program was killed before it wrote the first of it: the rest tells all the same
+        if path.exists() and not path.stat().st_size:
+            continue
+        table = rundata.load_csv(path)
         if table is not None:
             tables[name] = table
     events = []
     path = directory / "events.csv"
     if path.exists():
         for line in path.read_text(errors="replace").splitlines()[1:]:
-            at, event, detail = line.split(",", 2)
-            events.append(((int(at) - about["t0_ns"]) / 1e9, event, detail.strip('"')))
+            at, _, rest = line.partition(",")
+            event, comma, detail = rest.partition(",")
+            if comma:  # else it is cut off
+                events.append(((int(at) - about["t0_ns"]) / 1e9, event, detail.strip('"')))
     return Recording(directory, about, tables, events)
 
 

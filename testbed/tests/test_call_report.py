@@ -53,3 +53,19 @@ def test_a_picture_that_comes_late_is_a_freeze(tmp_path: Path) -> None:
 def test_a_gap_between_pictures_is_a_freeze(tmp_path: Path) -> None:
     pictures = np.append(np.arange(0.5, 20, 1 / 24), np.arange(20.3, LONG - 0.1, 1 / 24))
     assert freezes(tmp_path, pictures, False) == (1, False)
+
+
+def test_a_call_that_was_killed_has_a_report(tmp_path: Path) -> None:
+    """Of a file it had little for there is nothing yet, of another half a line."""
+    freezes(tmp_path, np.arange(0.5, LONG - 0.1, 1 / 24), False)
+    about = {"name": "a", "peer": "::1", "peer_name": "b", "rate_max": 10**6, "program": "1"}
+    (tmp_path / "call.json").write_text(json.dumps({"version": 1, "t0_ns": 0, **about}))
+    (tmp_path / "rtcp.csv").touch()
+    with (tmp_path / "events.csv").open("a") as file:
+        file.write("120000")
+    text = call_report.write(tmp_path).read_text()
+    assert "<td>begin</td>" in text and "120000" not in text
+    for name in ("video", "events"):
+        (tmp_path / f"{name}.csv").write_text("")
+    found = json.loads((call_report.write(tmp_path).parent / "result.json").read_text())
+    assert found["figures"]["pictures_shown"] == 0 and not found["checks"][0]["pass"]
