@@ -243,6 +243,9 @@ def written(rows: list[list[Any]], form: str) -> None:
 
 
 def _query(args: argparse.Namespace) -> int:
+    if args.sql and (args.filter or args.figure):
+        what = args.filter[0] if args.filter else f"--figure {args.figure[0]}"
+        raise LabError(f"{what} does not go with --sql: say it there, WHERE")
     db = opened(args.directory)
     if args.sql:
         try:

@@ -134,6 +134,15 @@ def test_a_number_is_named_as_tables_show_it(tmp_path: Path) -> None:
         assert len(store.chosen(db, filters)) == found
 
 
+@pytest.mark.parametrize("words", [["seed=1"], ["--figure", DELAY]])
+def test_a_filter_beside_sql_is_refused(tmp_path: Path, words: list[str]) -> None:
+    """Not passed over: the answer would be of all runs."""
+    asked = ["query", str(fill(tmp_path)), *words, "--sql", "SELECT variant FROM run"]
+    with pytest.raises(LabError, match=f"^{' '.join(words)} does not go with --sql"):
+        main(store.main, *asked)
+    main(store.main, *[word for word in asked if word not in words])
+
+
 @pytest.mark.parametrize("content", ["", "no database " * 100, "older"])
 def test_a_store_that_is_none_is_told(tmp_path: Path, content: str) -> None:
     out = fill(tmp_path)
