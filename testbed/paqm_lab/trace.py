@@ -13,6 +13,7 @@ import argparse
 import csv
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -34,6 +35,7 @@ I64 = npt.NDArray[np.int64]
 FREEZE = 0.2  # s without a new picture
 WINDOW = 10.0  # s of the sliding comparison
 PLAIN = b"0123456789-,IPF\n"  # what the cells of a log are made of
+READER_LEFT = 128 + 13  # as a program that SIGPIPE ends
 # Mean opinion score of a PSNR in dB, as EvalVid has it.
 MOS = ((37.0, 5), (31.0, 4), (25.0, 3), (20.0, 2))
 
@@ -73,7 +75,7 @@ def parse_limit(text: str) -> Limit:
         seconds = -1.0
     if kind not in ("buffer", "deadline") or not 0 < seconds <= 3600:
         raise LabError(f'"{text}" is no limit: give none, buffer:SECONDS or deadline:SECONDS')
-    name = f"{kind}-{round(seconds * 1000)}ms"
+    name = f"{kind}-{round(seconds * 1000, 6):.15g}ms"
     return Limit(name, **{kind: seconds})
 
 
@@ -355,6 +357,9 @@ def post(
     interval = float(1 / ladder.fps)
     out.mkdir(parents=True, exist_ok=True)
     report: dict[str, Any] = {"network": network_figures(sent, delay, arrival), "limits": {}}
+    if recorded is not None:
+        whole = [(int(sent.q[i]), int(sent.src[i])) for i in np.flatnonzero(np.isfinite(arrival))]
+        report["recording_equal"] = recorded.read_bytes() == ladder.splice(whole)
     with_vmaf = has_vmaf()
     with tempfile.TemporaryDirectory(prefix=".post-", dir=out) as name:
         tmp = Path(name)
@@ -378,8 +383,6 @@ def post(
                     before.psnr_y[first:], after.psnr_y, round(WINDOW / interval)
                 ),
             }
-            if recorded is not None and limit.name == "none":
-                report["recording_equal"] = recorded.read_bytes() == stream
     (out / "report.json").write_text(json.dumps(report, indent=2) + "\n")
     return report
 
@@ -446,9 +449,22 @@ def main(argv: list[str]) -> int:
     after.set_defaults(run=_cmd_post)
     args = parser.parse_args(argv)
     try:
-        return int(args.run(args))
+        status = int(args.run(args))
+        if sys.stdout:  # it may be closed
+            sys.stdout.flush()
+        return status
     except LabError as err:
         print(f"paqm-trace: {err}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("paqm-trace: interrupted", file=sys.stderr)
+        return 130
+    except OSError as err:
+        if not err.filename and sys.stdout:  # it may be its own: Python would try again at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(err, BrokenPipeError):  # whoever read it has left
+            return READER_LEFT
+        print(f"paqm-trace: {err.filename or 'writing'}: {err.strerror}", file=sys.stderr)
         return 2
 
 

@@ -296,6 +296,34 @@ def test_trace_tool_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFix
     assert "give 19..43" in capsys.readouterr().err
 
 
+def test_a_recording_is_compared_whatever_the_limits(
+    made: ladder.Ladder, clip: Path, sent_over_loopback: Path, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    home, other, out = sent_over_loopback, tmp_path / "other.h264", tmp_path / "out"
+    words = ["post", made.path, clip, "--sent", home / "send" / "flow000", "--received",
+             home / "recv" / "flow000", "--out", out, "--recorded", other]  # fmt: skip
+    words += ["--limit", "deadline:0.15", "--limit", "deadline:0.1504"]
+    other.write_bytes(b"x")
+    assert trace.main([str(word) for word in words]) == 1
+    assert "other.h264: differs from what the logs say" in capsys.readouterr().err
+    limits = json.loads((out / "report.json").read_text())["limits"]
+    assert list(limits) == ["deadline-150ms", "deadline-150.4ms"]
+    other.unlink()
+    assert trace.main([str(word) for word in words]) == 2
+    assert "other.h264: No such file" in capsys.readouterr().err
+
+
+def test_trace_tool_names_what_it_cannot_write(clip: Path, tmp_path: Path) -> None:
+    """And says nothing to a reader who has left."""
+    tool = [str(cache.TESTBED / "paqm-trace"), "pre", str(clip), "--ladder", "40..40", "--out"]
+    done = subprocess.run([*tool, "/dev/null/ladder"], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr == "paqm-trace: /dev/null: File exists\n"
+    command = ["sh", "-c", '"$@" | exec true', "sh", *tool, str(tmp_path / "ladder")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stderr == ""
+
+
 def test_cells_are_read_at_once_as_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
