@@ -38,6 +38,35 @@ static gboolean displays_fit(const struct call *c, GError **error)
 	return FALSE;
 }
 
+/*
+ * What is none of these words is a file, which may come later if it is read: so a word that is
+ * mistyped must not be one. @end: of the names of files that are written; NULL: it is read.
+ */
+static gboolean word_fits(const char *option, const char *value, const char *device,
+			  const char *words, const char *end, GError **error)
+{
+	char **known = g_strsplit(words, ", ", -1);
+	gboolean ok = choose_is(value, device) || g_strv_contains((const char **)known, value);
+
+	g_strfreev(known);
+	if (!ok)
+		ok = end ? g_str_has_suffix(value, end)
+			 : strpbrk(value, "./") || g_file_test(value, G_FILE_TEST_EXISTS);
+	if (!ok)
+		g_set_error(error, USAGE_ERROR, 0, "%s %s: must be %s, %s, or a file%s%s", option,
+			    value, device, words, end ? " whose name ends with " : "",
+			    end ? end : ", of which none has that name");
+	return ok;
+}
+
+static gboolean words_fit(const struct call *c, GError **error)
+{
+	return word_fits("--source", c->source, "camera", "screen, test, none", NULL, error) &&
+	       word_fits("--audio", c->audio, "mic", "test, none", NULL, error) &&
+	       word_fits("--sink", c->sink, "window", "none", ".y4m", error) &&
+	       word_fits("--audio-sink", c->audio_sink, "auto", "none", ".wav", error);
+}
+
 /* Only what is played is known, and only a microphone hears it. */
 static gboolean parse_echo(struct call *c, GError **error)
 {
@@ -198,7 +227,7 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 	c->audio = c->audio ? c->audio : g_strdup("mic");
 	c->sink = c->sink ? c->sink : g_strdup("window");
 	c->audio_sink = c->audio_sink ? c->audio_sink : g_strdup("auto");
-	return displays_fit(c, error) && parse_echo(c, error);
+	return words_fit(c, error) && displays_fit(c, error) && parse_echo(c, error);
 }
 
 /* Is there the encoder? What it leaves to headers depends on the way to the peer. */

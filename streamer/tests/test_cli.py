@@ -14,6 +14,7 @@ from pathlib import Path
 SEND = "send --to 127.0.0.1:6000 --paqmd none"
 LEVELS = "trace send --to 127.0.0.1:6000 --paqmd none --levels mm"
 CALL = "call --listen --source test --audio test --sink none --audio-sink none"
+HERE = "call --listen --secret FILE"  # with other ends
 WRONG = (
     (f"{SEND} --source test --duration 2000000", "must be 0 to 1000000 seconds"),
     (f"{SEND} --source test --fps 0", "--fps 0: must be 1 to 240"),
@@ -35,6 +36,10 @@ WRONG = (
     (f"{LEVELS} --rate-max 100kbit --log FILE", "cannot write FILE/flow000/tx.csv"),
     ("trace send --to 127.0.0.1:6000 --paqmd none --trace FILE", "FILE/ladder.json"),
     (f"{CALL} --secret FILE/secret", "FILE/secret"),
+    (f"{HERE} --source tset", "--source tset: must be camera, screen, test, none, or a file, of"),
+    (f"{HERE} --source test --audio mci", "--audio mci: must be mic, test, none, or a file, of"),
+    (f"{HERE} --source test --sink windows", "--sink windows: must be window, none, or a file"),
+    (f"{HERE} --source test --sink none --audio-sink a.mp3", "whose name ends with .wav"),
 )
 # What may be taken for sound, text, or for nothing. GStreamer gives up at any moment of its start.
 NO_PICTURES = ("sound.wav", "text.mp4", "noise.mp4")
