@@ -53,10 +53,18 @@ gboolean address_same_host(GSocketAddress *a, GSocketAddress *b);
 gboolean address_reaches(GInetSocketAddress *from, GInetSocketAddress *to);
 GInetSocketAddress *address_any(GSocketFamily family);
 char *address_host(GInetSocketAddress *addr);
+#define SEED_NONE (-1) /* of --seed: not given */
+
 /* Of --duration, s: a timer of GLib counts ms in 32 bit. */
 static inline gboolean duration_fits(double duration, GError **error)
 {
 	return in_range("--duration", duration, 0, 1e6, " seconds", error);
+}
+
+/* What is drawn has 32 bits of it: another number would mean a seed that nobody has given. */
+static inline gboolean seed_fits(gint64 seed, GError **error)
+{
+	return seed == SEED_NONE || in_range("--seed", (double)seed, 0, G_MAXUINT32, "", error);
 }
 
 FILE *open_log(const char *dir, const char *name, const char *header, GError **error);

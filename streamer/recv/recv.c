@@ -102,7 +102,7 @@ static gboolean parse(struct receiver *r, int argc, char **argv, GError **error)
 			    "--listen is missing; see paqm-streamer recv --help");
 		return FALSE;
 	}
-	if (!duration_fits(r->duration, error))
+	if (!duration_fits(r->duration, error) || !seed_fits(r->seed, error))
 		return FALSE;
 	/* reports are encrypted, too */
 	if (r->srtp_key_file &&
@@ -227,7 +227,7 @@ static void run(struct receiver *r)
 
 int cmd_recv(int argc, char **argv)
 {
-	struct receiver r = {.seed = -1};
+	struct receiver r = {.seed = SEED_NONE};
 	GError *error = NULL;
 
 	g_set_prgname("paqm-streamer recv");

@@ -258,7 +258,7 @@ static void run(struct sender *s)
 int cmd_send(int argc, char **argv)
 {
 	struct sender s = {.ssrc = -1,
-			   .seed = -1,
+			   .seed = SEED_NONE,
 			   .fps = 24,
 			   .out = {.gop = OUTGOING_GOP,
 				   .qp_min = OUTGOING_QP_MIN,

@@ -113,7 +113,7 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 	    !in_range("--start-frame", s->start_frame, 0, G_MAXINT, "", error) ||
 	    !in_range("--ssrc", (double)s->ssrc, s->ssrc == -1 ? -1 : 0, G_MAXUINT32, "", error) ||
 	    !in_range("--fec", s->fec, 0, FEC_MOST, " per cent", error) ||
-	    !duration_fits(s->duration, error))
+	    !duration_fits(s->duration, error) || !seed_fits(s->seed, error))
 		return FALSE;
 	s->out.interval = 1.0 / s->fps;
 	s->out.repairs.fec = (guint)s->fec;

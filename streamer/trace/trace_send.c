@@ -14,6 +14,7 @@
 
 #define TICK_NS (50 * G_GINT64_CONSTANT(1000000))
 #define GRID_NS 1000000
+#define BETA 1.5 /* of RA-SVBR's bucket */
 
 /* The grid on which packets leave: flows that are due within one step are served together. */
 static gint64 on_grid(gint64 t)
@@ -69,6 +70,27 @@ static gboolean parse_levels(struct trace_sender *s, GError **error)
 	if (!s->rate_max_text)
 		s->rate_max_text = g_strdup_printf("%.0f", rate[LEVELS - 1]);
 	return TRUE;
+}
+
+/* What only a ladder has, or only an application with levels. */
+static gboolean pictures_fit(const struct trace_sender *s, GError **error)
+{
+	const char *option = NULL;
+
+	if (!s->app)
+		option = s->packet ? "--packet" : NULL;
+	else if (s->loops)
+		option = "--loop";
+	else if (s->burst)
+		option = "--burst";
+	else if (s->a_priori)
+		option = "--a-priori";
+	else if (s->beta != BETA)
+		option = "--beta";
+	if (option)
+		g_set_error(error, USAGE_ERROR, 0, "%s goes with %s only", option,
+			    s->app ? "--trace" : "--levels");
+	return !option;
 }
 
 static gboolean parse(struct trace_sender *s, int argc, char **argv, GError **error)
@@ -158,8 +180,8 @@ static gboolean parse(struct trace_sender *s, int argc, char **argv, GError **er
 		return FALSE;
 	if (!trace_ports_fit(s->dest, s->flows, error) ||
 	    !in_range("--spread", s->spread, 0, 3600, " seconds", error) ||
-	    !duration_fits(s->duration, error) ||
-	    !in_range("--beta", s->beta, 0.5, 100, "", error) ||
+	    !duration_fits(s->duration, error) || !seed_fits(s->seed, error) ||
+	    !pictures_fit(s, error) || !in_range("--beta", s->beta, 0.5, 100, "", error) ||
 	    !in_range("--dscp", s->dscp, 0, 63, "", error) ||
 	    (s->app && !in_range("--packet", s->packet, 100, WIRE_LONGEST, " bytes", error)))
 		return FALSE;
@@ -258,8 +280,8 @@ int cmd_trace_send(int argc, char **argv)
 	g_set_prgname("paqm-streamer trace send");
 	gst_init(NULL, NULL);
 	s->flows = 1;
-	s->beta = 1.5;
-	s->seed = -1;
+	s->beta = BETA;
+	s->seed = SEED_NONE;
 	s->loop = (struct trace_loop){.epoll = -1, .signals = -1};
 	g_mutex_init(&s->lock);
 	if (parse(s, argc, argv, &error) && prepare(s, &error)) {

@@ -150,16 +150,15 @@ class Case:
             first, streamer = flows[0], build / "streamer" / "paqm-streamer"
             to = f"{self.net.address(first.sink)}:{TRACE_PORT + 2 * MANY * number}"
             count, seconds = len(flows), first.stop - first.start
+            own = (seed + number) % (1 << 32)
             if first.sender == "levels":
                 send, receive = traceflows.level_words(
                     streamer, first.application, first.immediate, first.size, first.dscp, to, count,
-                    seconds, seed + number,
+                    seconds, own,
                 )
             else:
                 assert ladder is not None
-                send, receive = traceflows.words(
-                    streamer, ladder, to, count, seconds, seed + number
-                )
+                send, receive = traceflows.words(streamer, ladder, to, count, seconds, own)
                 send += ["--rate-max", f"{first.ceiling:.0f}bit"]
                 send += ["--rate-min", f"{first.floor:.0f}bit"]
                 send += ["--paqmd", f"/run/paqmd-{first.source}.sock"]
