@@ -281,8 +281,9 @@ def parser(command: str = "") -> argparse.ArgumentParser:
     run_in.add_argument("--no-modules", action="store_true", help="do not build the modules")
     run_in.add_argument("--seed", type=uml.seed, default=1, metavar="N",
                         help="seed of the run (%(default)s)")
-    run_in.add_argument("--memory", help="of the guest (default 1G, 512M with --debug-kernel)")
-    run_in.add_argument("--timeout", type=float, default=600.0, metavar="S",
+    run_in.add_argument("--memory", type=uml.memory,
+                        help="of the guest (default 1G, 512M with --debug-kernel)")
+    run_in.add_argument("--timeout", type=uml.seconds, default=600.0, metavar="S",
                         help="wall seconds (%(default)g)")
     run_in.add_argument(
         "--job-dir", metavar="DIR", help="where to keep logs (default: in TMPDIR, if it fails)"

@@ -57,18 +57,11 @@ def points(rows: list[Row], systems: str | None, seeds: list[int]) -> list[suite
     ]
 
 
-def _seeds(text: str) -> list[int]:
-    try:
-        return [int(word) for word in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected numbers such as 1,2,3") from None
-
-
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="P-AQM beside the queues and senders of today.")
     parser.add_argument("--rows", metavar="NAME,...", help="only these (with * as in a shell)")
     parser.add_argument("--systems", metavar="NAME,...", help="only these, likewise")
-    parser.add_argument("--seeds", type=_seeds, default=[SEEDS[0]], metavar="N,...",
+    parser.add_argument("--seeds", type=suite.seeds, default=SEEDS[:1], metavar="N,...",
                         help=f"({SEEDS[0]})")
     parser.add_argument("--full", action="store_true", help="all seeds of the suite")
     parser.add_argument("--out", default=str(cache.REPO / "out" / "head-to-head"), metavar="DIR",

@@ -161,7 +161,8 @@ def points(args: argparse.Namespace, chosen: list[tuple[Case, int]]) -> list[Run
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cases", metavar="NAME,...", help="only these (with * as in a shell)")
     parser.add_argument("--queues", metavar="NAME,...", help="only these of paqm, fq_codel, cake")
-    parser.add_argument("--seeds", type=_numbers, metavar="N,...", help="instead of the cases' own")
+    parser.add_argument("--seeds", type=suite.seeds, metavar="N,...",
+                        help="instead of the cases' own")
     parser.add_argument("--followers", type=_numbers, metavar="N,...",
                         help=f"numbers of followers in the mixes ({GRID})")
     parser.add_argument("--deaf", type=_numbers, metavar="N,...",

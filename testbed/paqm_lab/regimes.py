@@ -13,7 +13,7 @@ import fnmatch
 import sys
 from pathlib import Path
 
-from paqm_lab import cache, regimes_docs, regimes_judge, suite
+from paqm_lab import cache, regimes_docs, regimes_judge, suite, uml
 from paqm_lab.errors import LabError
 from paqm_lab.regimes_cases import (
     SOME_CAPACITIES,
@@ -54,7 +54,7 @@ def choose(args: argparse.Namespace) -> list[Place]:
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--points", metavar="NAME,...", help="only these (with * as in a shell)")
     parser.add_argument("--variants", metavar="NAME,...", help="only these of paqm, rtt-auto")
-    parser.add_argument("--seed", type=int, default=1, metavar="N",
+    parser.add_argument("--seed", type=uml.seed, default=1, metavar="N",
                         help="seed of the run (%(default)s)")
     parser.add_argument("--full", action="store_true", help="the whole grid")
     parser.add_argument("--out", default=str(cache.REPO / "out" / "regimes"), metavar="DIR",

@@ -17,7 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from paqm_lab import cache, checks, lab, metrics, packets, sfu_case, sfu_docs, sfu_layers, suite
+from paqm_lab import (
+    cache,
+    checks,
+    lab,
+    metrics,
+    packets,
+    sfu_case,
+    sfu_docs,
+    sfu_layers,
+    suite,
+    uml,
+)
 from paqm_lab.errors import LabError
 from paqm_lab.multi import main as networks
 from paqm_lab.multi.case import Case, Run
@@ -173,7 +184,7 @@ def result(out: Path, seed: int) -> Json:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--systems", metavar="NAME,...", help=f"only these of {', '.join(SYSTEMS)}")
-    parser.add_argument("--seed", type=int, default=1, metavar="N",
+    parser.add_argument("--seed", type=uml.seed, default=1, metavar="N",
                         help="seed of the run (%(default)s)")
     parser.add_argument("--out", default=str(cache.REPO / "out" / "sfu"), metavar="DIR",
                         help="for the results (%(default)s)")

@@ -53,6 +53,11 @@ def count(text: str) -> int:
     return int(text)
 
 
+def seeds(text: str) -> tuple[int, ...]:
+    """Seeds as an option has them."""
+    return tuple(uml.seed(word) for word in text.split(","))
+
+
 @dataclass(frozen=True)
 class Point:
     """One run: a scenario over one queue with one seed."""

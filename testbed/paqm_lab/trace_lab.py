@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from paqm_lab import cache, clip, lab, ladder, trace, trace_scenario
+from paqm_lab import cache, clip, lab, ladder, trace, trace_scenario, uml
 from paqm_lab.checks import Check, entry, print_table
 from paqm_lab.errors import LabError
 from paqm_lab.trace_scenario import TraceScenario, jain, prepare_ladder, run_guest
@@ -196,12 +197,19 @@ def run_all(made: ladder.Ladder, source: Path, out: Path, seed: int, flows: int)
     return print_table(out)
 
 
+def _flows(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,3}", text) or not 1 <= int(text) <= trace_scenario.FLOWS_MOST:
+        expected = f"expected 1 to {trace_scenario.FLOWS_MOST}"
+        raise argparse.ArgumentTypeError(f"{text!r}: {expected}")
+    return int(text)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/trace"),
                         help="for the results (%(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the run (%(default)s)")
-    parser.add_argument("--flows", type=int, default=FLOWS, help="(%(default)s)")
+    parser.add_argument("--seed", type=uml.seed, default=1, help="seed of the run (%(default)s)")
+    parser.add_argument("--flows", type=_flows, default=FLOWS, help="(%(default)s)")
     args = parser.parse_args()
     out = args.out.resolve()
     try:

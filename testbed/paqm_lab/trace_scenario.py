@@ -29,6 +29,7 @@ F64 = npt.NDArray[np.float64]
 
 SCHEMA = scenario.SCENARIOS / "trace.schema.json"
 LADDER: Json = {"q_min": 19, "q_max": 45, "preset": "veryfast"}
+FLOWS_MOST = 256  # of one program: paqm-streamer(1)
 TCP_PORT = 5201
 PATIENCE = 30  # wall seconds per virtual second after which a guest is given up
 BIN = 0.5  # s, of the series of rates

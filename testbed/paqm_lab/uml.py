@@ -12,6 +12,7 @@ import codecs
 import contextlib
 import fcntl
 import functools
+import math
 import os
 import re
 import select
@@ -73,6 +74,29 @@ def seed(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,10}", text) or int(text) >= 1 << 32:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a number from 0 to {(1 << 32) - 1}")
     return int(text)
+
+
+def memory(text: str) -> str:
+    """Memory of a guest as an option has it: less than this and its kernel does not begin."""
+    found = re.fullmatch(r"([1-9][0-9]{0,6})([KMG])", text.upper())
+    if not found or _bytes(found) < 64 << 20:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected 64M or more, such as 512M or 1G")
+    return text
+
+
+def seconds(text: str) -> float:
+    """A time as an option has it."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 < found < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected seconds, more than 0")
+    return found
+
+
+def _bytes(memory: re.Match[str]) -> int:
+    return int(memory[1]) << {"K": 10, "M": 20, "G": 30}[memory[2]]
 
 
 @dataclass(frozen=True)
@@ -259,7 +283,7 @@ def _fits(memory: str, place: str) -> bool:
     """May the memory of a guest, a file that it executes, be there? Not on hardened hosts, where it
     is mounted noexec, and not in most containers, which give it 64 MB."""
     found = re.fullmatch(r"(\d+)([KMG])", memory.upper())
-    need = int(found[1]) << {"K": 10, "M": 20, "G": 30}[found[2]] if found else 0
+    need = _bytes(found) if found else 0
     return cache.may_execute(place) and shutil.disk_usage(place).free >= need
 
 

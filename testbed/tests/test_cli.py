@@ -64,6 +64,34 @@ def test_a_seed_that_no_guest_takes_is_refused(
     assert told in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("trace --seed -1", "--seed: '-1': expected a number from 0 to 4294967295"),
+        ("sfu --seed -1", "--seed: '-1': expected a number from 0 to 4294967295"),
+        ("regimes --seed 1.5", "--seed: '1.5': expected a number from 0 to 4294967295"),
+        ("mixed --seeds=1,-2", "--seeds: '-2': expected a number from 0 to 4294967295"),
+        ("catalogue --seeds=1,", "--seeds: '': expected a number from 0 to 4294967295"),
+        ("head-to-head --seeds x", "--seeds: 'x': expected a number from 0 to 4294967295"),
+        ("trace --flows 0", "--flows: '0': expected 1 to 256"),
+        ("trace --flows 257", "--flows: '257': expected 1 to 256"),
+        ("exec --memory 1 true", "--memory: '1': expected 64M or more, such as 512M or 1G"),
+        ("exec --memory 1TB true", "--memory: '1TB': expected 64M or more"),
+        ("exec --timeout nan true", "--timeout: 'nan': expected seconds, more than 0"),
+        ("exec --timeout -1 true", "--timeout: '-1': expected seconds, more than 0"),
+    ],
+)
+def test_a_value_that_no_guest_takes_is_refused(
+    words: str, told: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once, and by the option's name."""
+    monkeypatch.setattr("sys.argv", ["paqm-lab", *words.split()])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 2
+    assert told in " ".join(capsys.readouterr().err.split())
+
+
 @pytest.mark.parametrize("name", [*cli.SUITES, "catalogue"])
 def test_no_guest_at_a_time_is_refused(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -34,13 +34,6 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _numbers(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(word) for word in text.split(","))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected numbers such as 1,3,5") from None
-
-
 def _in_clone(path: Path) -> Path:
     return path.relative_to(cache.REPO)
 
@@ -48,7 +41,7 @@ def _in_clone(path: Path) -> Path:
 def parser(book: Book) -> argparse.ArgumentParser:
     ap = argparse.ArgumentParser(description=f"{book.title}.")
     ap.add_argument("--rows", metavar="PATTERN,...", help="only these ids (with * as in a shell)")
-    ap.add_argument("--seeds", type=_numbers, metavar="N,...", help="instead of the row's own")
+    ap.add_argument("--seeds", type=suite.seeds, metavar="N,...", help="instead of the row's own")
     ap.add_argument("--full", action="store_true", help="at full scale, all rows")
     ap.add_argument(
         "--jobs",
