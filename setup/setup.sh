@@ -119,7 +119,7 @@ esac
 mkdir -p "$cache" || fail "cannot create $cache; set XDG_CACHE_HOME"
 # Runs of the lab and this script may start together.
 exec 9>"$cache/setup.lock"
-flock 9
+flock -w 3 9 || { say "waiting for another one that is at work ($cache/setup.lock)" && flock 9; }
 if [ ! -f "$cache/venv.stamp" ]; then
 	free_mb=$(df --output=avail -m "$cache" | tail -n 1 | tr -d ' ')
 	[ "$free_mb" -ge "$need_mb" ] ||

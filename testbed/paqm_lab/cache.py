@@ -8,15 +8,19 @@ import platform
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from paqm_lab.errors import LabError
 
 TESTBED = Path(__file__).resolve().parent.parent
 REPO = TESTBED.parent
+SILENT = 3.0  # s that a wait for another may take without a word
 
 
 def cache_dir() -> Path:
@@ -66,8 +70,22 @@ def locked(name: str) -> Iterator[None]:
     """Lets only one process at a time make the thing called `name`."""
     path = cache_dir() / f"{name}.lock"
     with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        _take(lock, name)
         yield
+
+
+def _take(lock: IO[str], name: str) -> None:
+    """Waits for the lock, and says so if that takes long: nothing else would be said."""
+    end = time.monotonic() + SILENT
+    while time.monotonic() < end:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            time.sleep(0.05)
+    print(f"paqm-lab: waiting for another one that makes {name} ({lock.name})",
+          file=sys.stderr, flush=True)  # fmt: skip
+    fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def need_space(path: Path, megabytes: int, what: str) -> None:

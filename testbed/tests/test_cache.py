@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -35,6 +36,28 @@ def test_runs_beside_each_other_get_one_library(
     assert len(found) == 1
     assert found.pop().read_bytes().startswith(b"\x7fELF")
     assert not list(cache.cache_dir().glob("*.new"))
+
+
+def test_who_waits_for_another_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As when two clones build the kernel's modules: for minutes nothing else would be said."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for silent, said in ((30.0, ""), (0.05, "waiting for another one that makes modules")):
+        monkeypatch.setattr(cache, "SILENT", silent)
+        begun = Barrier(2)
+
+        def hold(begun: Barrier = begun) -> None:
+            with cache.locked("modules"):
+                begun.wait()
+                time.sleep(0.3)
+
+        with ThreadPoolExecutor(1) as pool:
+            other = pool.submit(hold)
+            begun.wait()
+            with cache.locked("modules"):
+                assert other.result() is None
+        assert said in (told := capsys.readouterr().err) and bool(told) == bool(said)
 
 
 @pytest.mark.parametrize("place", ["cache", "/tmp/my cache", "/tmp/c:d"])
