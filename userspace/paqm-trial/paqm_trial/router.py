@@ -50,6 +50,8 @@ def make_plan(args: Any) -> dict[str, Any]:
     if args.arm and alternate >= 0:
         raise Trouble("--arm goes with --alternate none: otherwise the queues take turns")
     words = args.paqm.split()
+    if "bandwidth" in words:  # tc goes by the last one, and the baseline would have another
+        raise Trouble("--paqm has no bandwidth: both queues get that of --bandwidth")
     batch = []
     if args.restore:
         try:

@@ -60,6 +60,16 @@ class Queue(Case):
             with self.assertRaises(Trouble):
                 queue.commands("lo", "fifo", "1mbit", wrong)
 
+    def test_both_queues_have_one_rate(self) -> None:
+        """Else the calls would be compared at different ones."""
+        args = cli.build("router").parse_args(["eth0", "--bandwidth", "3mbit"])
+        self.assertEqual(router.make_plan(args)["paqm"], ["feedback", "icmp"])
+        for words in ("bandwidth 9mbit", "feedback icmp bandwidth auto"):
+            args.paqm = words
+            with self.assertRaises(Trouble) as why:
+                router.make_plan(args)
+            self.assertIn("--paqm has no bandwidth", str(why.exception))
+
     def test_drops_are_counted_once(self) -> None:
         tree = [
             {"kind": "htb", "handle": "7a1:", "root": True, "bytes": 9, "packets": 2, "drops": 5},
