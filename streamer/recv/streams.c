@@ -261,6 +261,20 @@ enum streams_whose streams_heard(struct streams *s, guint32 ssrc, GSocketAddress
 	return is;
 }
 
+/*
+ * Does a report of a stream come from where its sender may be? That is the host of its packets. One
+ * that is somewhere else now sends reports alone until somebody answers them: it is believed when
+ * that host has been silent for long, and until it speaks again. With the lock held.
+ */
+static gboolean may_report(struct stream *st, GSocketAddress *from, gint64 now)
+{
+	if (!address_same_host(st->from, from))
+		return now - st->heard > REPORTS_MS * G_GINT64_CONSTANT(1000);
+	if (st->reporter && !address_same_host(st->from, st->reporter))
+		g_clear_object(&st->reporter);
+	return TRUE;
+}
+
 enum streams_whose streams_reported(struct streams *s, guint32 ssrc, GSocketAddress *from)
 {
 	GSocketAddress *before = NULL;
@@ -273,7 +287,7 @@ enum streams_whose streams_reported(struct streams *s, guint32 ssrc, GSocketAddr
 	if (st && !s->proof && !st->from) {
 		is = STREAMS_OTHER; /* where it is from is seen with its next packet */
 	} else if (st && !s->proof) {
-		if (address_same_host(st->from, from) &&
+		if (may_report(st, from, s->ticked) &&
 		    let(&st->reporter, st->reported, from, s->ticked, REPORTS_MS, &before)) {
 			st->reported = s->ticked;
 		} else {

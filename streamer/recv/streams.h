@@ -56,8 +56,8 @@ enum streams_whose {
 enum streams_whose streams_heard(struct streams *s, guint32 ssrc, GSocketAddress *from);
 /*
  * Thread of RTCP: the same of a report; never STREAMS_MOVED, and STREAMS_OTHER of an unknown
- * stream. It comes from the host that the packets come from: where it is from decides where
- * ours go.
+ * stream. It comes from the host that the packets come from, or, when that has been silent for
+ * long, from anywhere: where it is from decides where ours go.
  */
 enum streams_whose streams_reported(struct streams *s, guint32 ssrc, GSocketAddress *from);
 /* Any thread: how many of them were of somebody else. */

@@ -68,9 +68,10 @@ def pair(stack: contextlib.ExitStack, host: str, port: int) -> list[socket.socke
 @contextlib.contextmanager
 def nat(
     to: int, sees: Callable[[bytes], None] = lambda data: None
-) -> Iterator[tuple[int, Callable[[], None], list[int]]]:
-    """Between a sender and @to: its port, what gives the sender other ports outside, and how many
-    reports came back by those of each time. @sees is given RTP before it goes on.
+) -> Iterator[tuple[int, Callable[..., None], list[int]]]:
+    """Between a sender and @to: its port, what gives the sender other ports outside, of a host or
+    ("") of none, and how many reports came back by those of each time. @sees is given RTP before it
+    goes on.
     """
     port, sender, over = free_port(), [("127.0.0.1", 0)] * 2, threading.Event()
     reports: list[int] = []
@@ -78,8 +79,8 @@ def nat(
         inside, outside = (pair(stack, "127.0.0.1", p) for p in (port, free_port()))
         reports.append(0)
 
-        def move() -> None:
-            outside[:] = pair(stack, "127.0.0.1", free_port())
+        def move(host: str = "127.0.0.1") -> None:
+            outside[:] = pair(stack, host, free_port()) if host else []
             reports.append(0)
 
         def forward() -> None:
@@ -93,7 +94,8 @@ def nat(
                                 sees(data)
                             if i < 2:
                                 sender[i] = source
-                                ends[i].sendto(data, ("127.0.0.1", to + i))
+                                if ends:
+                                    ends[i].sendto(data, ("127.0.0.1", to + i))
                             elif sender[i - 2][1]:
                                 inside[i - 2].sendto(data, sender[i - 2])
                                 reports[-1] += 1
@@ -129,6 +131,31 @@ def rebound(program: str, tmp: Path) -> None:
         check([n for n in seen if n in tail] == tail, f"rebound {options}: the end: {seen}")
         check(len(reports) == 2 and min(reports) > 5, f"rebound {options}: reports {reports}")
         check("packets of SSRC" not in said, f"rebound {options}: {said}")
+
+
+def readdressed(program: str, tmp: Path) -> None:
+    """A line fails for so long that the sender stops, and comes back with another address: reports
+    of the sender alone tell where it is.
+    """
+    came, sent, port = tmp / "dr", tmp / "ds", free_port()
+    receiver = receive(program, f"127.0.0.1:{port}", came)
+    with nat(port) as (to, move, reports):
+        sender = send(program, f"127.0.0.1:{to}", sent, tmp / "clip.y4m", "--loop", "--rate-max",
+                      "500kbit")  # fmt: skip
+        with ended(receiver, sender):
+            until("packets come", lambda: (came / "rx.csv").stat().st_size, receiver, sender)
+            time.sleep(2)
+            move("")
+            sender.tells("no report on the stream for 15 s")
+            move("127.0.0.2")
+            sender.tells("reports arrive again: sending pictures")
+            time.sleep(4)
+            said = finish(receiver, sender, signal.SIGTERM)[1]
+    count, seen = shown(came, sent)
+    tail = list(range(count - 48, count - 1))
+    check([n for n in seen if n in tail] == tail, f"readdressed: the end: {seen} of {count}")
+    check(reports[-1] > 3, f"readdressed: reports {reports}")
+    check("now comes from 127.0.0.2" in said, f"readdressed: {said}")
 
 
 def collision(program: str, tmp: Path) -> None:

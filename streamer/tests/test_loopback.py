@@ -64,6 +64,7 @@ def main(program: str) -> None:
         others.several(program, Path(name))
         moves.anew(program, Path(name))
         moves.rebound(program, Path(name))
+        moves.readdressed(program, Path(name))
         moves.collision(program, Path(name))
         moves.claimed(program, Path(name))
         moves.paused(program, Path(name))
