@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import signal
 import socket
 import sys
 import threading
@@ -21,7 +22,7 @@ from typing import Any
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "kernel" / "lab-tests"))
 import trial  # noqa: E402
-from trial import Program, run, within  # noqa: E402
+from trial import Program, check, run, until, within  # noqa: E402
 
 from paqm_lab import topology  # noqa: E402
 from paqm_lab.topology import Network, netem  # noqa: E402
@@ -73,6 +74,25 @@ class Sink(threading.Thread):
         return (self.size - before) * 8 / (time.monotonic() - begin)
 
 
+def retune(pipeline: str) -> Program:
+    return Program("s", "/usr/bin/python3", TOP / "libpaqmclient" / "examples" / "retune.py",
+                   pipeline)
+
+
+def ends() -> None:
+    """A pipeline that cannot work says why, one that comes to its end ends, and so does ^C."""
+    wrong = PIPELINE.replace("encoder=enc", "encoder=other")
+    said = retune(wrong).end(status=1)
+    check("an encoder of another name", "no element of the pipeline has this name" in said, said)
+    said = retune(PIPELINE.replace("videotestsrc", "nosuchsrc")).end(status=1)
+    check("an unknown element", 'retune.py: no element "nosuchsrc"' in said, said)
+    retune(PIPELINE.replace("videotestsrc", "videotestsrc num-buffers=25")).end()
+    stopped = retune(PIPELINE)
+    tasks = Path(f"/proc/{stopped.pid}/task")
+    until("it plays", lambda: len(list(tasks.iterdir())) > 3, stopped)
+    stopped.end(signal.SIGINT)
+
+
 def paqmd(build: Path) -> Program:
     """Start the daemon of the sender's host."""
     return Program("s", build / "feedback-daemon" / "paqmd", "-i", "r", "--user", "nobody")
@@ -99,13 +119,13 @@ def main() -> int:
     build = Path(sys.argv[1]).resolve()
     trial.load_modules()
     lay_out()
+    ends()
     ready = threading.Event()
     sink = Sink(ready)
     sink.start()
     ready.wait()
     daemon = first = paqmd(build)
-    sender = Program("s", "/usr/bin/python3", TOP / "libpaqmclient" / "examples" / "retune.py",
-                     PIPELINE)
+    sender = retune(PIPELINE)
     time.sleep(8)
     within("alone: rate against the ceiling", sink.rate(6) / CEILING, 0.75, 1.0)
     server = Program("v", "iperf3", "-s")
