@@ -11,6 +11,7 @@
 #include "streamer/media/parts.h"
 
 struct y4m_file {
+	struct inbound *inbound;
 	char *path;
 	FILE *file;
 };
@@ -21,12 +22,15 @@ static GstFlowReturn on_picture(GstAppSink *sink, gpointer data)
 	GstSample *sample = gst_app_sink_pull_sample(sink);
 	struct y4m_file *f = data;
 	gboolean first = !f->file, ok;
+	int n = 0, d = 0;
 
 	if (!sample)
 		return GST_FLOW_EOS;
 	if (first)
 		f->file = fopen(f->path, "we");
-	ok = f->file && y4m_write(f->file, sample, first);
+	if (first) /* VP8 and others do not tell their pace */
+		inbound_pace(f->inbound, &n, &d);
+	ok = f->file && y4m_write(f->file, sample, first, n, d);
 	gst_sample_unref(sample);
 	if (ok)
 		return GST_FLOW_OK;
@@ -53,6 +57,7 @@ void call_write_y4m(GstElement *elements, gpointer data)
 	if (!sink)
 		return;
 	f = g_new0(struct y4m_file, 1);
+	f->inbound = ((struct call *)data)->inbound;
 	f->path = g_strdup(((struct call *)data)->sink);
 	gst_app_sink_set_callbacks(GST_APP_SINK(sink), &calls, f, close_file);
 }

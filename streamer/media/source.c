@@ -191,7 +191,7 @@ GstCaps *y4m_caps(const struct y4m *y)
 	return caps;
 }
 
-gboolean y4m_write(FILE *file, GstSample *picture, gboolean first)
+gboolean y4m_write(FILE *file, GstSample *picture, gboolean first, int fps_n, int fps_d)
 {
 	GstVideoFrame frame;
 	GstVideoInfo info;
@@ -202,8 +202,8 @@ gboolean y4m_write(FILE *file, GstSample *picture, gboolean first)
 		return FALSE;
 	if (first)
 		fprintf(file, MAGIC "W%d H%d F%d:%d Ip A%d:%d C420jpeg%s\n", info.width,
-			info.height, info.fps_n > 0 ? info.fps_n : 24,
-			info.fps_n > 0 ? info.fps_d : 1, info.par_n, info.par_d,
+			info.height, info.fps_n > 0 ? info.fps_n : fps_n,
+			info.fps_n > 0 ? info.fps_d : fps_d, info.par_n, info.par_d,
 			info.colorimetry.range == GST_VIDEO_COLOR_RANGE_0_255 ? " " FULL_RANGE
 									      : "");
 	fputs(FRAME "\n", file);

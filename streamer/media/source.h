@@ -41,10 +41,11 @@ GstCaps *y4m_caps(const struct y4m *y);
  * y4m_write() - add a picture to a file
  * @picture: raw video, 8 bit 4:2:0
  * @first: the head goes before it
+ * @fps_n, @fps_d: pictures a second, as a head has them if @picture does not tell
  *
  * Return: FALSE: it is not written, see errno.
  */
-gboolean y4m_write(FILE *file, GstSample *picture, gboolean first);
+gboolean y4m_write(FILE *file, GstSample *picture, gboolean first, int fps_n, int fps_d);
 void y4m_close(struct y4m *y);
 
 #endif /* PAQM_STREAMER_SOURCE_H */

@@ -25,6 +25,9 @@ struct inbound {
 	GHashTable *buffers; /* by SSRC */
 	GstElement *buffer, *corrector;
 	struct playout playout;
+	guint32 first_ts, newest_ts;
+	guint pictures; /* of other time stamps than the first */
+	gboolean any;
 	struct inbound_stats before; /* of streams that were before */
 };
 
@@ -176,8 +179,31 @@ struct inbound *inbound_new(GstElement *bin, guint session, const struct inbound
 void inbound_packet(struct inbound *in, guint32 rtp_ts)
 {
 	g_mutex_lock(&in->lock);
+	if (!in->any) {
+		in->any = TRUE;
+		in->first_ts = in->newest_ts = rtp_ts;
+	} else if ((gint32)(rtp_ts - in->newest_ts) > 0) {
+		in->newest_ts = rtp_ts;
+		in->pictures++;
+	}
 	playout_see(&in->playout, rtp_ts, g_get_monotonic_time() / 1e6);
 	g_mutex_unlock(&in->lock);
+}
+
+void inbound_pace(struct inbound *in, gint *n, gint *d)
+{
+	gint step, gcd;
+
+	g_mutex_lock(&in->lock);
+	step = in->pictures ? (gint)((in->newest_ts - in->first_ts) / in->pictures) : 0;
+	g_mutex_unlock(&in->lock);
+	*n = 24;
+	*d = 1;
+	if (step <= 0)
+		return;
+	gcd = gst_util_greatest_common_divisor(VIDEO_CLOCK, step);
+	*n = VIDEO_CLOCK / gcd;
+	*d = step / gcd;
 }
 
 /* Of the jitter buffer; FALSE: there is none yet. */
@@ -216,6 +242,8 @@ void inbound_take(struct inbound *in, guint32 ssrc)
 		buffer_stats(in, &st, &rtx_rtt);
 		in->before = st;
 		gst_object_replace((GstObject **)&in->buffer, GST_OBJECT(buffer));
+		in->any = FALSE;
+		in->pictures = 0;
 		playout_begin(&in->playout, VIDEO_CLOCK, in->p.wait_min / 1e3, in->p.wait_max / 1e3,
 			      in->playout.wait);
 		g_object_set(buffer, "latency", (guint)(in->playout.wait * 1000 + 0.5), NULL);

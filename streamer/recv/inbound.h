@@ -50,6 +50,9 @@ void inbound_leave(struct inbound *in, guint32 ssrc);
 /* Any one thread: a packet of the stream came, or a retransmitted one. */
 void inbound_packet(struct inbound *in, guint32 rtp_ts);
 
+/* Any thread: pictures a second, by the time stamps of packets; 24 before there are two. */
+void inbound_pace(struct inbound *in, gint *n, gint *d);
+
 /**
  * inbound_tick() - main loop, every INBOUND_TICK_MS
  * @log: gets INBOUND_HEADER's columns; NULL: nothing

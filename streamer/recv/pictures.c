@@ -55,12 +55,16 @@ static GstPadProbeReturn on_depay(GstPad *pad, GstPadProbeInfo *info, gpointer d
 static gboolean show(struct receiver *r, GstSample *sample)
 {
 	GstClockTime pts = GST_BUFFER_PTS(gst_sample_get_buffer(sample));
+	int n = 0, d = 0;
 
 	if (r->decoded_csv)
 		fprintf(r->decoded_csv, "%d,%u,%" G_GINT64_FORMAT ",%d,%d\n", r->pictures,
 			(guint32)gst_util_uint64_scale_round(pts, 90000, GST_SECOND), realtime_ns(),
 			r->size.width, r->size.height);
-	if (!r->y4m || y4m_write(r->y4m, sample, !r->pictures)) {
+	/* VP8 and others do not tell their pace */
+	if (r->y4m && !r->pictures)
+		inbound_pace(r->inbound, &n, &d);
+	if (!r->y4m || y4m_write(r->y4m, sample, !r->pictures, n, d)) {
 		g_atomic_int_inc(&r->pictures);
 		return TRUE;
 	}

@@ -4,6 +4,7 @@
 import contextlib
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -43,6 +44,10 @@ def free_port() -> int:
                     continue
                 return port
     raise SystemExit("no two free UDP ports")
+
+
+def has_element(name: str) -> bool:
+    return subprocess.run(["gst-inspect-1.0", "--exists", name], check=False).returncode == 0
 
 
 def check(condition: bool, text: str) -> None:

@@ -18,8 +18,8 @@ import time
 import wave
 from pathlib import Path
 
+import loopback_records
 import streams
-import test_loopback
 import trial
 from trial import Program, until
 
@@ -143,16 +143,20 @@ def pipes(streamer: str, tmp: Path, secret_file: str) -> None:
 
 def codings(streamer: str, tmp: Path, secret_file: str) -> None:
     """Each end has an encoder of its own: what the offer says decides how the other decodes."""
-    where = f"127.0.0.1:{free_port()}"
+    where, seen = f"127.0.0.1:{free_port()}", tmp / "coding.y4m"
     common = ("--secret", secret_file, "--source", "test", "--audio", "none", "--sink", "none",
               "--audio-sink", "none", "--rate-max", "2mbit", "--paqmd", "none", "--controller",
               "fixed")
     ends = [Program(HERE, streamer, "call", *there, *common, "--encoder", encoder, "--record",
-                    tmp / f"coding-{encoder}")
-            for there, encoder in ((("--listen", where), "jpegenc"), ((where,), "avenc_bmp"))]
+                    tmp / f"coding-{encoder}", *more)
+            for there, encoder, more in ((("--listen", where), "jpegenc", ()),
+                                         ((where,), "avenc_bmp", ("--sink", seen)))]
     for encoder in ("jpegenc", "avenc_bmp"):
         wait_for_rows(tmp / f"coding-{encoder}" / "video.csv", 40, *ends)
     hang_up(ends[1], ends[0])
+    with seen.open("rb") as file:  # JPEG does not tell its pace
+        head = file.readline()
+    assert b" F30:1 " in head, head
     for encoder, whole in (("jpegenc", True), ("avenc_bmp", False)):
         frames = trial.rows(tmp / f"coding-{encoder}" / "frames.csv")
         sizes = {(int(row["width"]), int(row["height"])) for row in frames[1:]}
@@ -264,7 +268,7 @@ def recorded(streamer: str, tmp: Path, secret_file: str) -> None:
     for full in (False, True):
         where, file, clip = f"127.0.0.1:{free_port()}", tmp / "seen.y4m", tmp / "range.y4m"
         if full:
-            test_loopback.write_full_range(clip)
+            loopback_records.write_full_range(clip)
         else:
             streams.write_clip(clip)
         home = tmp / f"range-{full}"

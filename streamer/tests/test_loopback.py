@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import loopback_moves as moves
+import loopback_records as records
 import loopback_strangers as others
 from streams import (
     FRAMES,
@@ -29,6 +30,7 @@ from streams import (
     ended,
     finish,
     free_port,
+    has_element,
     receive,
     send,
     stream,
@@ -57,8 +59,9 @@ def main(program: str) -> None:
         encoders(program, Path(name))
         headers(program, Path(name))
         quality_floor(program, Path(name))
-        full_range(program, Path(name))
-        upright(program, Path(name))
+        records.full_range(program, Path(name))
+        records.pace(program, Path(name))
+        records.upright(program, Path(name))
         piped(program, Path(name))
         others.foreign(program, Path(name))
         others.several(program, Path(name))
@@ -252,10 +255,6 @@ def carriers(program: str, tmp: Path) -> None:
         check(feedback[-1]["cause"] == carrier, f"{name}: the last is not")
         # the sender begins with what came back, not at a quarter of the highest rate
         check(0.9 * rate < begins <= rate, f"{name}: {frames[0]}")
-
-
-def has_element(name: str) -> bool:
-    return subprocess.run(["gst-inspect-1.0", "--exists", name], check=False).returncode == 0
 
 
 def encoders(program: str, tmp: Path) -> None:
@@ -464,54 +463,6 @@ def ecn(program: str, tmp: Path) -> None:
             rates = [int(f["allowance_bps"]) for f in rows(log / "frames.csv")]
             # it grows a little between its answers to marks
             check(rates[-1] < 400_000 if marked else rates[-1] > rates[0], f"{name}: {rates}")
-
-
-def write_full_range(path: Path) -> None:
-    """Black and white fields, samples of 0 and 255."""
-    rows_of = [bytes(255 * ((x // 32 + k) % 2) for x in range(WIDTH)) for k in (0, 1)]
-    with path.open("wb") as f:
-        f.write(f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F24:1 Ip A4:3 C420jpeg XCOLORRANGE=FULL\n".encode())
-        for n in range(48):
-            f.write(b"FRAME\n" + rows_of[n // 12 % 2] * HEIGHT)
-            f.write(bytes([128]) * (WIDTH * HEIGHT // 2))
-
-
-def full_range(program: str, tmp: Path) -> None:
-    """Samples from 0 to 255, and pixels that are not square, are recorded as such; others not."""
-    output, halves = tmp / "range.y4m", tmp / "halves"
-    halves.mkdir()
-    write_full_range(halves / "clip.y4m")
-    for clip, full in ((tmp, False), (halves, True)):
-        for name, parts in (("whole", []), ("parts", ["--interlace", "rows"])):
-            stream(program, clip, ["--rate-max", "2mbit", "--duration", "2", *parts],
-                   ("--output", str(output), *parts))
-            head, _, pictures = output.read_bytes().partition(b"\n")
-            for word in (b" XCOLORRANGE=FULL", b" A4:3 "):
-                check((word in head) == full, f"range, {name}, {full}: {head!r}")
-            last = pictures[-(WIDTH * HEIGHT * 3 // 2) :][: WIDTH * HEIGHT]
-            check(not full or (min(last) < 8 and max(last) > 247),
-                  f"range, {name}: {min(last)} to {max(last)}")
-
-
-def upright(program: str, tmp: Path) -> None:
-    """A film that was taken with the telephone held upright is seen so, and as fast as asked."""
-    film, to = tmp / "upright.mp4", f"127.0.0.1:{free_port()}"
-    subprocess.run(
-        ["gst-launch-1.0", "-q", "videotestsrc", "num-buffers=48", "!",
-         "video/x-raw,width=320,height=192,framerate=24/1", "!", "x264enc", "!", "mp4mux", "!",
-         "filesink", f"location={film}"], check=True)
-    data = film.read_bytes()
-    lying = struct.pack(">9i", 1 << 16, 0, 0, 0, 1 << 16, 0, 0, 0, 1 << 30)
-    held = struct.pack(">9i", 0, 1 << 16, 0, -1 << 16, 0, 0, 192 << 16, 0, 1 << 30)
-    at = data.index(lying, data.index(b"tkhd"))
-    film.write_bytes(data[:at] + held + data[at + len(held) :])
-    receiver = receive(program, to, tmp / "ur")
-    finish(receiver, send(program, to, tmp / "us", film, "--controller", "fixed", "--fps", 16))
-    times = [int(row["rtp_ts"]) for row in rows(tmp / "us" / "frames.csv")]
-    steps = {(b - a) % (1 << 32) for a, b in zip(times, times[1:], strict=False)}
-    check(bool(steps) and not any(step % (90000 // 16) for step in steps), f"pace: {steps}")
-    sizes = {(row["width"], row["height"]) for row in rows(tmp / "ur" / "decoded.csv")}
-    check(sizes == {("192", "320")}, f"upright: {sizes}")
 
 
 def usage(program: str, tmp: Path) -> None:
