@@ -194,6 +194,12 @@ static bool auto_follows(const void *state)
 	return s->advice > 0 && !s->doubt && !isfinite(s->bound);
 }
 
+static void auto_sent(void *state, double now, size_t bytes)
+{
+	(void)bytes;
+	nada_sent(&((struct autoctl *)state)->net, now);
+}
+
 static void auto_moved(void *state, double now)
 {
 	struct autoctl *s = state;
@@ -234,6 +240,7 @@ const struct ctl_kind ctl_auto = {
 	.init = auto_init,
 	.report = auto_report,
 	.advice = auto_advice,
+	.sent = auto_sent,
 	.moved = auto_moved,
 	.next = auto_next,
 	.timeout = auto_timeout,

@@ -62,6 +62,14 @@
 #define SILENCE 1.0
 #define REPORTS_MISSED 4
 #define SILENCE_LOWER 0.5
+#define PAUSE 0.5     /* s in which nothing is sent */
+#define SENT_TOLD 0.1 /* s: what was sent is told so late, so its report may have come before */
+
+/* Of a stream that nothing is known about. */
+static double start_rate(const struct ctl_params *p)
+{
+	return ctl_clamp(CTL_START_SHARE * p->rate_max, p->rate_min, p->rate_max);
+}
 
 void nada_begin(struct nada *n, double rate)
 {
@@ -72,6 +80,7 @@ void nada_begin(struct nada *n, double rate)
 		.congested = -INFINITY,
 		.ceiling = INFINITY,
 		.updated = -1,
+		.sent = -INFINITY,
 		.timer = INFINITY,
 	};
 	marks_begin(&n->marks, 0);
@@ -213,6 +222,12 @@ static double ramp_rate(const struct fb_report *r)
 	return (1 + gamma) * fb_recv_rate(r->fb, LOGWIN);
 }
 
+/* So long no report comes before that means something. */
+static double patience(const struct nada *n)
+{
+	return fmax(SILENCE, REPORTS_MISSED * n->spacing);
+}
+
 void nada_report(struct nada *n, const struct ctl_params *p, const struct fb_report *r)
 {
 	double delta = n->updated >= 0 ? fmin(r->now - n->updated, TAU) : DELTA, before = n->x;
@@ -222,7 +237,8 @@ void nada_report(struct nada *n, const struct ctl_params *p, const struct fb_rep
 	if (r->interval > 0)
 		n->spacing =
 			n->spacing > 0 ? n->spacing + (r->interval - n->spacing) / 8 : r->interval;
-	n->timer = r->now + fmax(SILENCE, REPORTS_MISSED * n->spacing);
+	n->timer = r->now + patience(n);
+	n->unanswered = r->now + SENT_TOLD;
 	n->updated = r->now;
 	if (!r->expected) {
 		by_receiver_report(n, r);
@@ -267,9 +283,24 @@ void nada_settle(struct nada *n, const struct ctl_params *p, double now, double 
 
 void nada_silence(struct nada *n, const struct ctl_params *p, double now)
 {
-	n->rate = fmax(SILENCE_LOWER * n->rate, p->rate_min);
-	n->congested = now;
+	double lower = fmax(SILENCE_LOWER * n->rate, p->rate_min);
+
 	n->timer = now + SILENCE;
+	if (n->sent <= n->unanswered) {
+		/* Nobody reports on what is not sent; but what the path carried is long ago. */
+		n->rate = fmax(lower, fmin(n->rate, start_rate(p)));
+		return;
+	}
+	n->rate = lower;
+	n->congested = n->unanswered = now;
+}
+
+void nada_sent(struct nada *n, double now)
+{
+	/* the first after a pause has all the time to be reported on */
+	if (now - n->sent > PAUSE && isfinite(n->timer))
+		n->timer = fmax(n->timer, now + patience(n));
+	n->sent = now;
 }
 
 void nada_moved(struct nada *n, double now)
@@ -295,7 +326,7 @@ void nada_log(const struct nada *n, ctl_log_fn log, void *data)
 static void init(void *state, const struct ctl_params *p, double now)
 {
 	(void)now;
-	nada_begin(state, ctl_clamp(CTL_START_SHARE * p->rate_max, p->rate_min, p->rate_max));
+	nada_begin(state, start_rate(p));
 }
 
 static void report(void *state, const struct ctl_params *p, const struct fb_report *r)
@@ -319,6 +350,12 @@ static double rate(const void *state, const struct ctl_params *p)
 	return ((const struct nada *)state)->rate;
 }
 
+static void sent(void *state, double now, size_t bytes)
+{
+	(void)bytes;
+	nada_sent(state, now);
+}
+
 static void moved(void *state, double now)
 {
 	nada_moved(state, now);
@@ -337,6 +374,7 @@ const struct ctl_kind ctl_nada = {
 	.size = sizeof(struct nada),
 	.init = init,
 	.report = report,
+	.sent = sent,
 	.moved = moved,
 	.next = next,
 	.timeout = timeout,

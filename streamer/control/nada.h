@@ -36,6 +36,8 @@ struct nada {
 	double updated;
 	double raised; /* by receiver reports alone */
 	double spacing;
+	double sent;	   /* last time that something was */
+	double unanswered; /* what was sent since then has not been reported on */
 	double timer;
 };
 
@@ -44,6 +46,7 @@ void nada_begin(struct nada *n, double rate);
 void nada_settle(struct nada *n, const struct ctl_params *p, double now, double rate);
 void nada_report(struct nada *n, const struct ctl_params *p, const struct fb_report *r);
 void nada_silence(struct nada *n, const struct ctl_params *p, double now);
+void nada_sent(struct nada *n, double now);
 void nada_moved(struct nada *n, double now);
 void nada_log(const struct nada *n, ctl_log_fn log, void *data);
 

@@ -66,7 +66,36 @@ TEST(test_nada)
 	ctl_receiver_report(p.c, 30.5, 0, 0.04);
 	SAME("rest", ctl_rate(p.c, 30.5), 2.55e6);
 	TRUE("a second of silence", ctl_rate(p.c, 31.4) == 2.55e6);
-	SAME("long silence", ctl_rate(p.c, 60), 300e3);
+	for (int i = 0; i < 60; i++) {
+		ctl_sent(p.c, 31.4 + 0.5 * i, 1000);
+		ctl_rate(p.c, 31.4 + 0.5 * i);
+	}
+	SAME("long silence", ctl_rate(p.c, 62), 300e3);
+}
+
+/* Nothing is sent for a while, so nothing is reported: that is no silence of the path. */
+TEST(test_nada_pause)
+{
+	static const struct ctl_kind *const kind[] = {&ctl_nada, &ctl_auto};
+	static struct path p;
+
+	for (size_t i = 0; i < ROWS(kind); i++) {
+		path_init(&p, kind[i]);
+		path_run(&p, 12, true);
+		SAME("before", p.rate, 3e6);
+		TRUE("at first as before", ctl_rate(p.c, p.now + 0.9) == 3e6);
+		SAME("as a new one", ctl_rate(p.c, p.now + 30), 750e3);
+		p.now += 30.9;
+		path_run(&p, 0.2, false);
+		SAME("reports take their time", p.rate, 750e3);
+		path_run(&p, 12, true);
+		SAME("and up", p.rate, 3e6);
+		path_run(&p, 5.5, false);
+		TRUE("black-out", p.rate <= 3e6 / 4);
+		/* what has sunk below that does not rise by itself */
+		p.now += 30;
+		TRUE("nothing known", ctl_rate(p.c, p.now) == p.rate);
+	}
 }
 
 /* What has just changed is no queue, and costs nothing. */

@@ -292,6 +292,27 @@ def standstill(program: str, tmp: Path) -> None:
     check(not late, f"standstill: s after it, and age: {late[::12]}")
 
 
+def resumed(program: str, tmp: Path) -> None:
+    """A picture that was paused for long comes back no slower than that of a new sender."""
+    to, sent, came = f"127.0.0.1:{free_port()}", tmp / "us", tmp / "ur"
+    receiver = receive(program, to, came)
+    sender = send(program, to, sent, tmp / "clip.y4m", "--loop", "--rate-max", "2mbit",
+                  "--rate-min", "100kbit")  # fmt: skip
+    with ended(receiver, sender):
+        until("packets come", lambda: (came / "rx.csv").stat().st_size, receiver, sender)
+        time.sleep(4)
+        sender.send_signal(signal.SIGUSR1)
+        time.sleep(9)
+        sender.send_signal(signal.SIGUSR1)
+        time.sleep(3)
+        finish(receiver, sender, signal.SIGTERM)
+    frames = [(int(f["t_ns"]) / 1e9, int(f["allowance_bps"])) for f in rows(sent / "frames.csv")]
+    back = max(range(1, len(frames)), key=lambda n: frames[n][0] - frames[n - 1][0])
+    check(frames[back][0] - frames[back - 1][0] > 5, f"resumed: no pause, {len(frames)} pictures")
+    rates = [rate for _, rate in frames[back:]]
+    check(min(rates) >= 500_000, f"resumed: {rates[::6]} after {frames[back - 1][1]} bit/s")
+
+
 def shortened(program: str, tmp: Path) -> None:
     """A file that somebody makes anew while it plays: the sender says so, with whole logs."""
     clip, sent = tmp / "short.y4m", tmp / "hs"

@@ -72,6 +72,7 @@ def main(program: str) -> None:
         moves.claimed(program, Path(name))
         moves.paused(program, Path(name))
         moves.standstill(program, Path(name))
+        moves.resumed(program, Path(name))
         moves.shortened(program, Path(name))
         repair(program, Path(name))
         others.unplayable(program, Path(name))
