@@ -18,6 +18,7 @@
 #define MAGIC "YUV4MPEG2 "
 #define FRAME "FRAME"
 #define FULL_RANGE "XCOLORRANGE=FULL"
+#define PACE_PRECISION 0.002 /* of time stamps: jitter is no half picture */
 
 gboolean source_is_pipe(const char *path)
 {
@@ -191,6 +192,26 @@ GstCaps *y4m_caps(const struct y4m *y)
 	return caps;
 }
 
+/*
+ * avdec_h264 divides integers: 7.5 pictures a second are 7 to it. Where time stamps say that half a
+ * picture is missing, it is.
+ */
+static void true_pace(const GstVideoInfo *info, int *fps_n, int *fps_d)
+{
+	gint64 half_n = 2 * (gint64)info->fps_n + 1, half_d = 2 * (gint64)info->fps_d;
+	double off;
+
+	if (info->fps_n <= 0)
+		return;
+	off = (double)*fps_n / *fps_d * (double)half_d / (double)half_n - 1;
+	*fps_n = info->fps_n;
+	*fps_d = info->fps_d;
+	if (half_n > G_MAXINT || half_d > G_MAXINT || ABS(off) > PACE_PRECISION)
+		return;
+	*fps_n = (int)half_n;
+	*fps_d = (int)half_d;
+}
+
 gboolean y4m_write(FILE *file, GstSample *picture, gboolean first, int fps_n, int fps_d)
 {
 	GstVideoFrame frame;
@@ -200,12 +221,13 @@ gboolean y4m_write(FILE *file, GstSample *picture, gboolean first, int fps_n, in
 	if (!gst_video_info_from_caps(&info, gst_sample_get_caps(picture)) ||
 	    !gst_video_frame_map(&frame, &info, gst_sample_get_buffer(picture), GST_MAP_READ))
 		return FALSE;
-	if (first)
+	if (first) {
+		true_pace(&info, &fps_n, &fps_d);
 		fprintf(file, MAGIC "W%d H%d F%d:%d Ip A%d:%d C420jpeg%s\n", info.width,
-			info.height, info.fps_n > 0 ? info.fps_n : fps_n,
-			info.fps_n > 0 ? info.fps_d : fps_d, info.par_n, info.par_d,
+			info.height, fps_n, fps_d, info.par_n, info.par_d,
 			info.colorimetry.range == GST_VIDEO_COLOR_RANGE_0_255 ? " " FULL_RANGE
 									      : "");
+	}
 	fputs(FRAME "\n", file);
 	for (int c = 0; c < 3; c++) {
 		const guint8 *row = GST_VIDEO_FRAME_COMP_DATA(&frame, c);

@@ -41,7 +41,7 @@ GstCaps *y4m_caps(const struct y4m *y);
  * y4m_write() - add a picture to a file
  * @picture: raw video, 8 bit 4:2:0
  * @first: the head goes before it
- * @fps_n, @fps_d: pictures a second, as a head has them if @picture does not tell
+ * @fps_n, @fps_d: pictures a second by time stamps; @picture may tell none, or not all of it
  *
  * Return: FALSE: it is not written, see errno.
  */

@@ -41,16 +41,17 @@ def pace(program: str, tmp: Path) -> None:
     output, quick = tmp / "pace.y4m", tmp / "quick"
     quick.mkdir()
     head, _, pictures = (tmp / "clip.y4m").read_bytes().partition(b"\n")
-    (quick / "clip.y4m").write_bytes(head.replace(b"F24:1", b"F30:1") + b"\n" + pictures)
-    for encoder in ("paqmh264enc", "vp8enc", "jpegenc"):
+    for encoder, fps in (("paqmh264enc", b"30:1"), ("paqmh264enc", b"25:2"),
+                         ("paqmh264enc", b"15:2"), ("vp8enc", b"30:1"), ("jpegenc", b"30:1")):
         if encoder != "paqmh264enc" and not has_element(encoder):
             print(f"not installed: {encoder}")
             continue
+        (quick / "clip.y4m").write_bytes(head.replace(b"F24:1", b"F" + fps) + b"\n" + pictures)
         stream(program, quick, ["--encoder", encoder, "--rate-max", "3mbit", "--duration", 2],
                ["--output", output])
         with output.open("rb") as f:
-            head = f.readline()
-        check(b" F30:1 " in head, f"pace, {encoder}: {head!r}")
+            told = f.readline()
+        check(b" F" + fps + b" " in told, f"pace, {encoder}, {fps!r}: {told!r}")
 
 
 def upright(program: str, tmp: Path) -> None:
