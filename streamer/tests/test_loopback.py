@@ -8,6 +8,7 @@ with them. Runs in virtual time (lab_loopback.py), where no machine is slow.
 
 import contextlib
 import os
+import re
 import selectors
 import signal
 import socket
@@ -75,6 +76,7 @@ def main(program: str) -> None:
         moves.resumed(program, Path(name))
         moves.shortened(program, Path(name))
         repair(program, Path(name))
+        too_late(program, Path(name))
         others.unplayable(program, Path(name))
         others.probing(program, Path(name))
         others.vanishing(program, Path(name))
@@ -373,6 +375,35 @@ def repair(program: str, tmp: Path) -> None:
     check(int(frames[0]["allowance_bps"]) < 820_000, "repair: pictures pay from the first on")
     took = [r for r in rows(sent / "control.csv") if r["controller"] == "repair"]
     check(float(took[-1]["value"]) > 0, "repair: its bytes are not counted")
+
+
+def too_late(program: str, tmp: Path) -> None:
+    """A receiver asks for packets that are long gone, too: those take nothing from the others."""
+    port = free_port()
+    with contextlib.ExitStack() as stack:
+        rtp, rtcp = moves.pair(stack, "127.0.0.1", port)
+        for end in (rtp, rtcp):
+            end.settimeout(5)
+        sender = send(program, f"127.0.0.1:{port}", tmp / "gs", tmp / "clip.y4m", "--loop", "--rtx",
+                      "--controller", "fixed", "--rate-max", "1mbit")  # fmt: skip
+        stack.enter_context(ended(sender))
+        reports_to, came, again, begin = rtcp.recvfrom(2048)[1], [], 0, time.time()
+        while time.time() < begin + 6:
+            packet = rtp.recv(2048)
+            if packet[1] & 0x7F != 96:
+                again += 1
+                continue
+            came.append((time.time(), packet[2:4], packet[8:12]))
+            if len(came) % 20 or came[0][0] > time.time() - 3:
+                continue
+            old = [c for c in came if c[0] < time.time() - 2][-60:]
+            asked = b"".join(number + bytes(2) for _, number, _ in [*old, came[-4]])
+            head = struct.pack("!BBHIBBHI", 0x80, 201, 1, 7, 0x81, 205, 2 + len(asked) // 4, 7)
+            rtcp.sendto(head + packet[8:12] + asked, reports_to)
+        said = sender.end(signal.SIGTERM)
+    told = re.search(r"(\d+) retransmissions requested, (\d+) of them too late, (\d+) of", said)
+    check(told is not None and int(told[2]) > 300 and not int(told[3]) and again >= 5,
+          f"too late: {again} sent again: {said}")  # fmt: skip
 
 
 def latecomer(program: str, tmp: Path) -> None:
