@@ -252,17 +252,17 @@ gboolean device_message(struct device *d, GstMessage *msg)
 	return TRUE;
 }
 
-void device_begins(struct device *d, GstElement *pacer)
+void device_begins(struct device *d, GstElement *pacer, GstClockTime late)
 {
 	GstClockTime now = gst_element_get_current_running_time(d->p.pipeline);
 	GstClockTime base = gst_element_get_base_time(d->p.pipeline);
 	GstObject *bin = gst_object_get_parent(GST_OBJECT(pacer)); /* d->bin, unless that goes */
 
 	if (GST_CLOCK_TIME_IS_VALID(now) && bin) {
-		d->offset = now;
+		d->offset = late ? d->offset + late : now;
 		/* the bin, too: it gives its own to all when its change of state is over */
-		gst_element_set_base_time(GST_ELEMENT(bin), base + now);
-		gst_element_set_base_time(pacer, base + now);
+		gst_element_set_base_time(GST_ELEMENT(bin), base + d->offset);
+		gst_element_set_base_time(pacer, base + d->offset);
 	}
 	g_clear_pointer(&bin, gst_object_unref);
 }

@@ -51,8 +51,12 @@ struct device *device_new(const struct device_params *p, GError **error);
 void device_open(struct device *d);
 /* Main loop: does the error belong to it? Then it is lost, and that is told once. */
 gboolean device_message(struct device *d, GstMessage *msg);
-/* Streaming thread: it begins now, not when it was opened; @pacer holds what it gives to time. */
-void device_begins(struct device *d, GstElement *pacer);
+/**
+ * device_begins() - streaming thread: it begins now, not when it was opened
+ * @pacer: holds what it gives to time
+ * @late: it has begun, and stood still for so long; 0: it has not
+ */
+void device_begins(struct device *d, GstElement *pacer, GstClockTime late);
 /* Main loop: it is opened, and nothing has gone through yet. */
 gboolean device_waits(const struct device *d);
 /* Main loop: what it is made of is of no use any more, for @why. It has elements. */

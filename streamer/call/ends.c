@@ -131,6 +131,8 @@ static const char *path_of(const struct call *c, enum call_device kind)
 }
 
 #define PIPE "paqm-pipe" /* of its elements: the descriptor */
+/* A program that writes as it goes is not so late, one that has stood still is. */
+#define PIPE_LATE ((gint64)(500 * GST_MSECOND))
 /* What writes sound; its path may have signs that the parser of elements takes for its own. */
 #define SOUND_FILE "sound-file"
 
@@ -139,25 +141,54 @@ static void close_pipe(gpointer fd)
 	close(GPOINTER_TO_INT(fd));
 }
 
-/* The other program has begun to write long after the pipe was opened. */
+struct piped {
+	struct device **device;
+	gboolean any;
+};
+
+/* How late what comes out of a pipe is at its pacer; negative: it will wait there. */
+static gint64 lateness(GstPad *pad, GstElement *pacer, GstBuffer *buf)
+{
+	GstEvent *event = gst_pad_get_sticky_event(pad, GST_EVENT_SEGMENT, 0);
+	GstClockTime now = gst_element_get_current_running_time(pacer), due;
+	const GstSegment *segment;
+
+	if (!event)
+		return 0;
+	gst_event_parse_segment(event, &segment);
+	due = gst_segment_to_running_time(segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buf));
+	gst_event_unref(event);
+	if (!GST_CLOCK_TIME_IS_VALID(now) || !GST_CLOCK_TIME_IS_VALID(due))
+		return 0;
+	return GST_CLOCK_DIFF(due, now);
+}
+
+/*
+ * The other program has begun to write long after the pipe was opened, or has stood still: what it
+ * writes now is of now.
+ */
 static GstPadProbeReturn on_piped(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
 	GstElement *pacer = gst_pad_get_parent_element(pad);
-	struct device **d = data;
+	struct piped *p = data;
+	gint64 late = p->any ? lateness(pad, pacer, GST_PAD_PROBE_INFO_BUFFER(info)) : 0;
 
-	(void)info;
-	device_begins(*d, pacer);
+	if (!p->any || late > PIPE_LATE)
+		device_begins(*p->device, pacer, (GstClockTime)late);
+	p->any = TRUE;
 	gst_object_unref(pacer);
-	return GST_PAD_PROBE_REMOVE;
+	return GST_PAD_PROBE_OK;
 }
 
 static void use_pipe(struct call *c, enum call_device kind, GstElement *elements, int fd)
 {
 	GstElement *pacer = gst_bin_get_by_name(GST_BIN(elements), "pacer");
 	GstPad *pad = gst_element_get_static_pad(pacer, "sink");
+	struct piped *p = g_new0(struct piped, 1);
 
+	p->device = &c->devices[kind];
 	g_object_set_data_full(G_OBJECT(elements), PIPE, GINT_TO_POINTER(fd), close_pipe);
-	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, on_piped, &c->devices[kind], NULL);
+	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, on_piped, p, g_free);
 	gst_object_unref(pad);
 	gst_object_unref(pacer);
 }

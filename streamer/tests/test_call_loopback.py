@@ -141,6 +141,33 @@ def pipes(streamer: str, tmp: Path, secret_file: str) -> None:
     assert seen > 2 * 40 and heard > 2 * 40, (seen, heard)
 
 
+def halting(streamer: str, tmp: Path, secret_file: str) -> None:
+    """A program that writes pictures to a pipe stands still: what it writes then is of then."""
+    where, pipe = f"127.0.0.1:{free_port()}", tmp / "halt.y4m"
+    os.mkfifo(pipe)
+    listener = call(streamer, "--listen", where, "--secret", secret_file, "--record",
+                    str(tmp / "hl"))  # fmt: skip
+    caller = call(streamer, where, "--secret", secret_file, source=str(pipe))
+    streams.write_clip(tmp / "halted.y4m")
+    head, *pictures = (tmp / "halted.y4m").read_bytes().split(b"FRAME\n")
+
+    def write() -> None:
+        with pipe.open("wb", buffering=0) as f:
+            f.write(head)
+            for n, picture in enumerate(pictures):
+                f.write(b"FRAME\n" + picture)
+                time.sleep(5 if n == len(pictures) // 2 else 1 / 24)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    writer.join()
+    time.sleep(2)
+    hang_up(caller, listener)
+    seen = trial.rows(tmp / "hl" / "video.csv")
+    ages = [(int(row["play_ns"]) - int(row["capture_ns"])) / 1e9 for row in seen]
+    assert len(ages) > 36 and max(ages[-24:]) < 2, [round(age, 2) for age in ages[::6]]
+
+
 def codings(streamer: str, tmp: Path, secret_file: str) -> None:
     """Each end has an encoder of its own: what the offer says decides how the other decodes."""
     where, seen = f"127.0.0.1:{free_port()}", tmp / "coding.y4m"
@@ -377,6 +404,7 @@ def main(streamer: str) -> None:
         losses(streamer, tmp, good)
         late(streamer, tmp, good)
         pipes(streamer, tmp, good)
+        halting(streamer, tmp, good)
         strangers(streamer, tmp, good)
         only_watching(streamer, tmp, good)
         sound_file(streamer, tmp, good)
