@@ -51,7 +51,8 @@ static gboolean launch(struct sender *s, GError **error)
 	text = g_strdup_printf(
 		"rtpbin name=bin rtp-profile=avpf %s ! %s ! bin.send_rtp_sink_0 %s "
 		"bin.send_rtp_src_0 ! %s "
-		"udpsink name=rtp host=%s port=%u sync=false async=false close-socket=false "
+		"udpsink name=" SEND_SINK
+		" host=%s port=%u sync=false async=false close-socket=false "
 		"bin.send_rtcp_src_0 ! %s "
 		"udpsink name=rtcp host=%s port=%u sync=false async=false close-socket=false "
 		"udpsrc name=rtcpin close-socket=false caps=application/x-%s ! %s "

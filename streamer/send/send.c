@@ -8,6 +8,7 @@
  */
 #include <glib-unix.h>
 #include <gst/app/gstappsrc.h>
+#include <string.h>
 
 #include "streamer/rtp/carry.h"
 #include "streamer/encoder/encoded.h"
@@ -16,6 +17,8 @@
 #include "streamer/media/parts.h"
 #include "streamer/rtp/wire.h"
 #include "streamer/send/state.h"
+
+#define UNSENT_REST_S 5 /* so long all could be sent, then it is news again */
 
 /* What nobody receives must not load the path for ever. */
 static void check_breaker(struct sender *s)
@@ -163,6 +166,26 @@ static gboolean quit(gpointer data)
 	return G_SOURCE_REMOVE;
 }
 
+/* This host cannot send: it has no way there, or may not. It may have one again at any time. */
+static void tell_unsent(struct sender *s, GstMessage *msg)
+{
+	gint64 now = g_get_monotonic_time();
+	char *debug = NULL, *why;
+
+	if (msg->src != GST_OBJECT(part_of(s->pipeline, SEND_SINK)))
+		return;
+	if (!s->unsent || now - s->unsent_at > UNSENT_REST_S * G_USEC_PER_SEC) {
+		gst_message_parse_warning(msg, NULL, &debug);
+		why = debug ? strrchr(debug, ':') : NULL; /* behind file, line and client */
+		g_printerr("paqm-streamer: packets to %s cannot be sent%s; going on, trying "
+			   "again\n",
+			   s->to, why ? why : "");
+		g_free(debug);
+	}
+	s->unsent++;
+	s->unsent_at = now;
+}
+
 static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 {
 	struct sender *s = data;
@@ -185,6 +208,8 @@ static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 		g_free(debug);
 		s->status = EXIT_RUN;
 		g_main_loop_quit(s->main);
+	} else if (GST_MESSAGE_TYPE(msg) == GST_MESSAGE_WARNING) {
+		tell_unsent(s, msg);
 	}
 	return G_SOURCE_CONTINUE;
 }
@@ -249,6 +274,8 @@ static void run(struct sender *s)
 	printf("sent %u pictures, %.0f kbit/s on the wire\n%s", s->out.frames,
 	       s->out.frames ? s->out.wire_bytes * 8 / sent_for(&s->out) / 1000 : 0.0, summary);
 	g_free(summary);
+	if (s->unsent)
+		printf("%u packets could not be sent\n", s->unsent);
 	refused = guard_summary(s->guard);
 	if (refused)
 		printf("%s\n", refused);

@@ -19,6 +19,7 @@
 #define BREAKER_RETRY_S 60
 
 #define SEND_FILE "file" /* of the elements: what decodes --source */
+#define SEND_SINK "rtp"	 /* and what sends packets */
 
 struct sender {
 	/* options */
@@ -40,6 +41,8 @@ struct sender {
 	gboolean paused;     /* by SIGUSR1 */
 	gint64 sends_since;  /* us: when it last began to send */
 	gint64 retry_at;     /* us: what is heard from then on lets it begin again */
+	guint unsent;	     /* packets that this host could not send */
+	gint64 unsent_at;    /* us: the last of them */
 	int status;
 
 	struct y4m y4m;

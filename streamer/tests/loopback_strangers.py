@@ -14,6 +14,8 @@ from pathlib import Path
 from streams import check, ended, finish, free_port, receive, send, threads
 from trial import Program, rows, until
 
+from paqm_lab.topology import Host, Network, make, remove
+
 
 def foreign(program: str, tmp: Path) -> None:
     """Packets of strangers between those of the stream: it goes on as if they were not there."""
@@ -199,6 +201,19 @@ def vanishing(program: str, tmp: Path) -> None:
     rates = [int(f["allowance_bps"]) for f in rows(sent / "frames.csv")]
     check(len(rows(came / "rx.csv")) > 10, "vanishing: there was no receiver")
     check(rates[-1] <= max(rates) / 2, f"vanishing: {rates[-1]} after {max(rates)} bit/s")
+
+
+def no_route(program: str, tmp: Path) -> None:
+    """A host that has no way to the receiver says so, once, and not only that nobody reports."""
+    net, host = Network([Host("lonely")]), "lonely"
+    make(net)
+    sender = send(program, "192.0.2.1:5004", tmp / "ns", tmp / "clip.y4m", "--duration", 3,
+                  host=host)  # fmt: skip
+    said = sender.end()
+    remove(net)
+    check(said.count("cannot be sent: Network is unreachable") == 1, f"no route: {said}")
+    unsent = re.search(r"(\d+) packets could not be sent", said)
+    check(unsent is not None and int(unsent[1]) > 50, f"no route: {said}")
 
 
 def strangers(program: str, tmp: Path) -> None:

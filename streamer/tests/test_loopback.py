@@ -80,6 +80,7 @@ def main(program: str) -> None:
         others.unplayable(program, Path(name))
         others.probing(program, Path(name))
         others.vanishing(program, Path(name))
+        others.no_route(program, Path(name))
         others.strangers(program, Path(name))
         others.many(program, Path(name))
         others.reporters(program, Path(name))
