@@ -297,8 +297,8 @@ void nada_silence(struct nada *n, const struct ctl_params *p, double now)
 
 void nada_sent(struct nada *n, double now)
 {
-	/* the first after a pause has all the time to be reported on */
-	if (now - n->sent > PAUSE && isfinite(n->timer))
+	/* the first after a pause has all the time to be reported on; not one of few pictures, in vain */
+	if (now - n->sent > PAUSE && n->sent <= n->unanswered && isfinite(n->timer))
 		n->timer = fmax(n->timer, now + patience(n));
 	n->sent = now;
 }

@@ -90,6 +90,13 @@ TEST(test_nada_pause)
 		SAME("reports take their time", p.rate, 750e3);
 		path_run(&p, 12, true);
 		SAME("and up", p.rate, 3e6);
+		for (int few = 0; few < 10; few++) {
+			p.now += 0.7;
+			path_run(&p, 0.1, false);
+		}
+		TRUE("few pictures, and none reported on", p.rate <= 3e6 / 4);
+		path_run(&p, 20, true);
+		SAME("and up again", p.rate, 3e6);
 		path_run(&p, 5.5, false);
 		TRUE("black-out", p.rate <= 3e6 / 4);
 		/* what has sunk below that does not rise by itself */
