@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -113,6 +114,9 @@ def check_advice(t: Trial, program: str) -> None:
     for wrong in (("add", SPORT, ROUTER_IP), ("limits", 1, 2), ("remove",), ("ad", 1)):
         f.say(*wrong)
         assert "expected add, limits" in (f.line() or {})["failed"], wrong
+    for wrong in (("limits", 9, 1, 2), ("timing", 9, 1, 2), ("status", 9, 1, 2, 3), ("remove", 9)):
+        f.say(*wrong)
+        assert (f.line() or {}).get("failed") == "there is no flow 9", wrong
     f.say()  # an empty line says nothing
     flow = f.add()
     assert f.line(0.7) is None
@@ -262,6 +266,29 @@ def check_input(t: Trial, program: str) -> None:
     print("ok: commands from a file", flush=True)
 
 
+def check_leaves(t: Trial, program: str) -> None:
+    """Ctrl-C and a reader that leaves end it, without a word."""
+    for by in "Ctrl-C", "reader":
+        with subprocess.Popen(
+            [program], env=os.environ | {"PAQM_SOCKET": str(t.ipc)},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        ) as run:  # fmt: skip
+            assert run.stdin and run.stdout and run.stderr
+            run.stdin.write(b"remove 9\n")
+            run.stdin.flush()
+            assert run.stdout.readline()  # it has begun
+            if by == "reader":
+                run.stdout.close()
+                run.stdin.write(b"remove 9\n")
+                run.stdin.flush()
+            else:
+                run.send_signal(signal.SIGINT)
+            run.wait(PATIENCE)
+            said = run.stderr.read()
+            assert run.returncode and not said, (by, run.returncode, said)
+    print("ok: Ctrl-C, a reader that leaves", flush=True)
+
+
 def check_many(t: Trial, program: str) -> None:
     """More registrations than the connection takes at once."""
     t.start("-i", "veth0")
@@ -284,4 +311,4 @@ def check_many(t: Trial, program: str) -> None:
 if __name__ == "__main__":
     sys.exit(run_checks("PAQMD PAQMCTL PROGRAM",
                         [check_advice, check_restart, check_hangs, check_later, check_many,
-                         check_input]))
+                         check_input, check_leaves]))

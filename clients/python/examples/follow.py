@@ -11,6 +11,7 @@
 
 import asyncio
 import json
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -33,7 +34,11 @@ def obey(client: Client, words: list[str]) -> None:
         flow = client.add("", int(sport), address, int(port), int(ssrc), int(floor), int(ceiling))
         print(json.dumps({"added": flow}), flush=True)
     else:
-        getattr(client, name)(*map(int, rest))
+        flow, *numbers = map(int, rest)
+        try:
+            getattr(client, name)(flow, *numbers)
+        except KeyError as err:
+            raise ValueError(f"there is no flow {flow}") from err
 
 
 async def commands(client: Client) -> None:
@@ -59,7 +64,7 @@ async def commands(client: Client) -> None:
             words = line.decode().split()
             if words:
                 obey(client, words)
-        except (OSError, ValueError, KeyError) as err:
+        except (OSError, ValueError) as err:
             print(json.dumps({"failed": str(err)}), flush=True)
 
 
@@ -82,4 +87,7 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
+    # Ctrl-C and a reader that leaves end it without a word.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     asyncio.run(main())

@@ -10,11 +10,28 @@
 //! ```
 
 use std::error::Error;
-use std::io::BufRead;
+use std::io::{self, BufRead, Write};
 use std::sync::mpsc::{channel, TryRecvError};
 use std::time::Duration;
 
 use paqmclient::{Advice, Cause, Client, Flow};
+
+/// One line of output; who reads may have left, and then there is nothing more to do.
+fn print(line: &str) {
+    if writeln!(io::stdout(), "{line}").is_err() {
+        std::process::exit(1);
+    }
+}
+
+/// The answer to a command for a flow.
+fn to_flow(flow: &str, answer: io::Result<()>) -> Result<(), Box<dyn Error>> {
+    match answer {
+        Err(err) if err.kind() == io::ErrorKind::NotFound => {
+            Err(format!("there is no flow {flow}").into())
+        }
+        other => Ok(other?),
+    }
+}
 
 fn obey(client: &mut Client, line: &str) -> Result<(), Box<dyn Error>> {
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -28,18 +45,21 @@ fn obey(client: &mut Client, line: &str) -> Result<(), Box<dyn Error>> {
                 ceiling_bps: ceiling.parse()?,
                 ..Flow::to(to.parse()?)
             })?;
-            println!("{{\"added\": {flow}}}");
+            print(&format!("{{\"added\": {flow}}}"));
         }
-        ["limits", flow, floor, ceiling] => {
-            client.limits(flow.parse()?, floor.parse()?, ceiling.parse()?)?
-        }
-        ["timing", flow, gop, answer] => {
-            client.timing(flow.parse()?, gop.parse()?, answer.parse()?)?
-        }
-        ["status", flow, bps, gop, qp] => {
-            client.status(flow.parse()?, bps.parse()?, gop.parse()?, qp.parse()?)?
-        }
-        ["remove", flow] => client.remove(flow.parse()?)?,
+        ["limits", flow, floor, ceiling] => to_flow(
+            flow,
+            client.limits(flow.parse()?, floor.parse()?, ceiling.parse()?),
+        )?,
+        ["timing", flow, gop, answer] => to_flow(
+            flow,
+            client.timing(flow.parse()?, gop.parse()?, answer.parse()?),
+        )?,
+        ["status", flow, bps, gop, qp] => to_flow(
+            flow,
+            client.status(flow.parse()?, bps.parse()?, gop.parse()?, qp.parse()?),
+        )?,
+        ["remove", flow] => to_flow(flow, client.remove(flow.parse()?))?,
         [] => (), // an empty line
         _ => return Err("expected add, limits, timing, status or remove".into()),
     }
@@ -53,7 +73,7 @@ fn show(a: &Advice) {
     };
     let said = a.rate.as_ref();
     let router = said.filter(|r| r.routers > 0).and_then(|r| r.router);
-    println!(
+    print(&format!(
         "{{\"flow\": {}, \"cause\": \"{cause}\", \"rate_bps\": {}, \"error\": {}, \"router\": \"{}\", \
          \"seq\": {}, \"policed\": {}, \"overload\": {}}}",
         a.flow,
@@ -63,7 +83,7 @@ fn show(a: &Advice) {
         said.map_or(0, |r| r.seq),
         said.is_some_and(|r| r.policed),
         said.is_some_and(|r| r.overload),
-    );
+    ));
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -80,7 +100,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         match commands.try_recv() {
             Ok(line) => {
                 if let Err(err) = obey(&mut client, &line) {
-                    println!("{{\"failed\": \"{err}\"}}");
+                    print(&format!("{{\"failed\": \"{err}\"}}"));
                 }
                 continue;
             }

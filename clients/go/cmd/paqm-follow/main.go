@@ -14,12 +14,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"paqm.example/client"
@@ -71,17 +73,21 @@ func obey(c *client.Client, words []string) error {
 	}
 	switch words[0] {
 	case "limits":
-		return c.Limits(n[0], n[1], n[2])
+		err = c.Limits(n[0], n[1], n[2])
 	case "timing":
-		return c.Change(n[0], func(f *client.Flow) {
+		err = c.Change(n[0], func(f *client.Flow) {
 			f.GOP = time.Duration(n[1]) * time.Microsecond
 			f.Answer = time.Duration(n[2]) * time.Microsecond
 		})
 	case "status":
-		return c.Status(n[0], n[1], uint32(n[2]), uint32(n[3]))
+		err = c.Status(n[0], n[1], uint32(n[2]), uint32(n[3]))
 	default:
-		return c.Remove(n[0])
+		err = c.Remove(n[0])
 	}
+	if errors.Is(err, syscall.ENOENT) { // which means files elsewhere
+		return fmt.Errorf("there is no flow %d", n[0])
+	}
+	return err
 }
 
 // known are the commands, for people.
