@@ -556,9 +556,40 @@ def check_examples(t: Trial, library: str) -> None:
     t.stop()
 
 
+def check_misuse(t: Trial, library: str) -> None:
+    """What is wrong with their words the examples say, and Ctrl-C ends them without any."""
+    home = Path(library).parent
+    env = dict(os.environ, PAQM_SOCKET=str(t.ipc), LD_LIBRARY_PATH=str(home))
+    python = [sys.executable, str(EXAMPLES / "follow.py")]
+    longest = {"PAQM_SOCKET": "x" * 200}
+    cases: list[tuple[list[str], dict[str, str], str]] = [
+        (python, {}, "Usage: "), ([*python, "one", ROUTER_IP, "2"], {}, "follow.py: invalid"),
+        ([*python, "70540", ROUTER_IP, "2"], {}, "1 to 65535"),
+        ([*python, "1", "here", "2"], {}, "here port 2: this cannot be a flow"),
+        ([*python, "1", ROUTER_IP, "2"], longest, "File name too long"),
+        ([*python, "1", ROUTER_IP, "2"], {"LD_LIBRARY_PATH": ""}, "follow.py: libpaqmclient"),
+        ([str(home / "follow")], {}, "Usage: "), ([str(home / "follow"), "here", "1"], {}, "Usage"),
+        ([str(home / "follow"), "127.0.0.1", "70540"], {}, "65535"),
+        ([str(home / "follow"), "127.0.0.1", "9"], longest, "File name too long"),
+    ]  # fmt: skip
+    for words, more, says in cases:
+        done = subprocess.run(words, env=env | more, stderr=subprocess.PIPE, timeout=PATIENCE,
+                              text=True, check=False)  # fmt: skip
+        assert done.returncode == 1 and says in done.stderr, (words, done)
+        assert "Traceback" not in done.stderr, done.stderr
+    t.start("-i", "veth0")
+    with subprocess.Popen([*python, str(SPORT), ROUTER_IP, str(DPORT)], env=env, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:  # fmt: skip
+        assert run.stdout and run.stderr and run.stdout.readline() == "0 \n"
+        run.send_signal(signal.SIGINT)
+        assert (run.wait(PATIENCE), run.stderr.read()) == (-signal.SIGINT, "")
+    t.stop()
+    print("ok: examples that are used wrongly", flush=True)
+
+
 CHECKS: list[Callable[[Trial, str], None]] = [
     check_advice, check_restart, check_unanswered, check_forked, check_hangs, check_later,
-    check_many, check_refused, check_unread, check_examples,
+    check_many, check_refused, check_unread, check_examples, check_misuse,
 ]
 
 
