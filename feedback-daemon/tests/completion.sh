@@ -45,6 +45,11 @@ for command; do
 		expect "$command: values of $option=" "$wanted" "$(suggest "${words[@]}" "$option" =)"
 	done < <(sed -nE 's/^ +(-[a-zA-Z], )?(--[a-z-]+)[= ]([a-z-]+(\|[a-z-]+)+)( .*|$)/\2 \3/p' <<<"$help")
 done
+if [ "$name" = paqm-streamer ]; then # which it has, it says of one that it has not
+	known=$("$program" send --to 127.0.0.1:9 --source test --paqmd none --controller '?' 2>&1 |
+		sed -nE 's/^  ([a-z][^ ]*) .*/\1/p' | LC_ALL=C sort)
+	expect "controllers" "$known" "$(suggest send --controller '' | LC_ALL=C sort)"
+fi
 commands=$("$program" --help | sed -nE 's/^  ([a-z][a-z-]*)( [A-Z]+)?(  .*|$)/\1/p' | sort)
 [ -z "$commands" ] || expect "commands" "$commands" "$(suggest '' | grep -v '^-')"
 
