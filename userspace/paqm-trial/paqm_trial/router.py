@@ -30,6 +30,7 @@ UNIT = "paqm-trial@{}.service"
 SHOWN = "ActiveState,SubState,StatusText,InvocationID"
 START_S = 30  # until the service has its queue
 ATTACHED = "attached: "  # what its status begins with when it has
+RESTORE_MAX = 65536  # characters of --restore
 # Options that a plan is made of.
 PLANNED = {"bandwidth", "baseline", "alternate", "arm", "seed", "paqm", "restore", "keep"}
 
@@ -55,7 +56,11 @@ def make_plan(args: Any) -> dict[str, Any]:
     batch = []
     if args.restore:
         try:
-            batch = queue.check_restore(args.restore.read_text(), args.device)
+            with args.restore.open() as file:
+                text = file.read(RESTORE_MAX + 1)
+            if len(text) > RESTORE_MAX:  # or one without an end
+                raise Trouble(f"--restore: {args.restore} is not lines for tc: it is too long")
+            batch = queue.check_restore(text, args.device)
         except (OSError, UnicodeDecodeError) as err:
             raise Trouble(f"--restore: {err}") from err
     seed = args.seed if args.seed is not None else random.SystemRandom().randrange(10**6)

@@ -60,6 +60,13 @@ class Queue(Case):
             with self.assertRaises(Trouble):
                 queue.commands("lo", "fifo", "1mbit", wrong)
 
+    def test_restore_without_an_end(self) -> None:
+        args = cli.build("router").parse_args(["eth0", "--bandwidth", "3mbit"])
+        args.restore = Path("/dev/zero")
+        with self.assertRaises(Trouble) as why:
+            router.make_plan(args)
+        self.assertIn("/dev/zero is not lines for tc", str(why.exception))
+
     def test_both_queues_have_one_rate(self) -> None:
         """Else the calls would be compared at different ones."""
         args = cli.build("router").parse_args(["eth0", "--bandwidth", "3mbit"])
