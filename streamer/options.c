@@ -299,6 +299,38 @@ GSocket *open_socket(GInetSocketAddress *addr, guint16 port, GError **error)
 	return socket;
 }
 
+/**
+ * read_small() - what a file has that people write, such as a key
+ * @len: its bytes, behind which there is a NUL
+ *
+ * Unlike g_file_get_contents() it does not read on in what has no end, as /dev/zero.
+ */
+gboolean read_small(const char *path, char **text, gsize *len, GError **error)
+{
+	const gsize most = 65536;
+	FILE *f = fopen(path, "re");
+	char *read = g_malloc(most + 1);
+
+	errno = f ? 0 : errno;
+	*len = f ? fread(read, 1, most + 1, f) : 0;
+	if (!f || ferror(f))
+		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno),
+			    "cannot read %s: %s", path, g_strerror(errno));
+	else if (*len > most)
+		g_set_error(error, USAGE_ERROR, 0, "%s is longer than 64 KiB: it is another file",
+			    path);
+	else
+		*text = g_steal_pointer(&read);
+	if (f)
+		fclose(f);
+	if (!read) {
+		(*text)[*len] = 0;
+		return TRUE;
+	}
+	g_free(read);
+	return FALSE;
+}
+
 FILE *open_log(const char *dir, const char *name, const char *header, GError **error)
 {
 	char *path = g_build_filename(dir, name, NULL);

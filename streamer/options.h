@@ -67,6 +67,7 @@ static inline gboolean seed_fits(gint64 seed, GError **error)
 	return seed == SEED_NONE || in_range("--seed", (double)seed, 0, G_MAXUINT32, "", error);
 }
 
+gboolean read_small(const char *path, char **text, gsize *len, GError **error);
 FILE *open_log(const char *dir, const char *name, const char *header, GError **error);
 gboolean close_log(FILE *f, const char *name);
 gint64 wall_ns(void);

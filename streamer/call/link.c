@@ -53,7 +53,7 @@ GBytes *link_secret(const char *path, gsize least, GError **error)
 	char *text = NULL;
 	gsize len = 0;
 
-	if (!g_file_get_contents(path, &text, &len, error))
+	if (!read_small(path, &text, &len, error))
 		return NULL;
 	while (len && (text[len - 1] == '\n' || text[len - 1] == '\r'))
 		len--;

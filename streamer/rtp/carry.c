@@ -34,9 +34,9 @@ GstBuffer *carry_key(const char *path, GError **error)
 {
 	char *text = NULL;
 	guint8 key[KEY_BYTES];
-	gsize i;
+	gsize i, len;
 
-	if (!g_file_get_contents(path, &text, NULL, error)) {
+	if (!read_small(path, &text, &len, error)) {
 		g_prefix_error(error, "--srtp-key: ");
 		return NULL;
 	}
