@@ -228,6 +228,19 @@ func (s *server) del(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// listenMedia opens the socket of media, at the address that the HTTP server listens on, which may be a name.
+func listenMedia(listen string, port int) (*net.UDPConn, error) {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return nil, fmt.Errorf("--listen: %w", err)
+	}
+	address, err := net.ResolveUDPAddr("udp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return nil, fmt.Errorf("--listen: %w", err)
+	}
+	return net.ListenUDP("udp", address)
+}
+
 func run() error {
 	listen := flag.String("listen", "127.0.0.1:8080", "address of the HTTP server, and of media")
 	port := flag.Int("port", 7000, "UDP port of all media")
@@ -242,11 +255,10 @@ func run() error {
 	if *ceiling == 0 || *ceiling > client.RateMax {
 		return fmt.Errorf("--ceiling %d: expected 1 to %d", *ceiling, uint64(client.RateMax))
 	}
-	host, _, err := net.SplitHostPort(*listen)
-	if err != nil {
-		return err
+	if *port < 1 || *port > 65535 {
+		return fmt.Errorf("--port %d: expected 1 to 65535", *port)
 	}
-	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(host), Port: *port})
+	conn, err := listenMedia(*listen, *port)
 	if err != nil {
 		return err
 	}
