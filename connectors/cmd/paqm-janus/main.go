@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"log"
 	"net/netip"
+	"net/url"
 	"os"
 	"os/signal"
 	"time"
@@ -290,6 +291,15 @@ func (c *connector) run(ctx context.Context, advice <-chan client.Advice) error 
 	}
 }
 
+// isWeb judges an address of Janus: one that is none would be asked again and again.
+func isWeb(text string) error {
+	at, err := url.Parse(text)
+	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
+		return fmt.Errorf("%s: expected http://HOST:PORT/PATH", text)
+	}
+	return nil
+}
+
 func start() error {
 	api := flag.String("api", "http://127.0.0.1:8088/janus", "the Janus API")
 	admin := flag.String("admin", "http://127.0.0.1:7088/admin", "the Admin API")
@@ -303,6 +313,11 @@ func start() error {
 	flag.Parse()
 	if *room == "" || flag.NArg() != 0 {
 		return errors.New("expected --room ROOM and no other words")
+	}
+	for name, text := range map[string]string{"--api": *api, "--admin": *admin} {
+		if err := isWeb(text); err != nil {
+			return fmt.Errorf("%s %w", name, err)
+		}
 	}
 	if *ceiling < leastBPS || *ceiling > client.RateMax {
 		return fmt.Errorf("--ceiling %d: expected %d to %d", *ceiling, leastBPS, uint64(client.RateMax))
