@@ -163,6 +163,42 @@ def test_a_page_has_its_table_as_it_was_run(which: str, page: str) -> None:
     assert "\n".join(["", *table, ""]) in (cache.REPO / page).read_text()
 
 
+# Results that docs/ keeps, the section about them, and what stands in others of its sections.
+FORMATS = {
+    "mixed": ("mixed", ("result.json",)),
+    "head-to-head": ("head-to-head", ("result.json", "out/mixed/result.json")),
+    "regimes": ("regimes", ("result.json",)),
+    "sfu": ("sfu", ("result.json",)),
+    "browser": ("browser", ("result.json",)),
+    "browser-page": ("browser", ("result.json",)),
+    "browser-steps": ("browser", ("result.json",)),
+    "firefox": ("browser", ("result.json",)),
+}
+# Objects whose keys are names of programs, cases, systems and kinds of flows.
+BY_NAME = {"versions", "missing", "job", "systems", "groups"}
+
+
+def keys_of(value: object, names: bool = False) -> set[str]:
+    """All keys in a result, but those that are somebody's name."""
+    if isinstance(value, list):
+        return set().union(*(keys_of(one, names) for one in value))
+    if not isinstance(value, dict):
+        return set()
+    found = set() if names else set(value)
+    return found.union(*(keys_of(one, name in BY_NAME) for name, one in value.items()))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_format_of_results_has_every_key(name: str) -> None:
+    page = (DOCS / "results-format.md").read_text()
+    sections = {part.partition("\n")[0]: part for part in page.split("\n## ")[1:]}
+    own, others = FORMATS[name]
+    told = "".join(sections[one] for one in (f"out/{own}/result.json", *others))
+    known = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", told))))
+    found = keys_of(json.loads((DOCS / "results" / f"{name}.json").read_text()))
+    assert found - known == set()
+
+
 def test_all_seeds_are_of_one_state() -> None:
     """The first of docs/results.md is the run of docs/results/demo.json."""
     landed = json.loads((DOCS / "results" / "demo.json").read_text())
