@@ -98,6 +98,9 @@ func ask(ctx context.Context, url string, body map[string]any) (*answer, error) 
 	}
 	defer got.Body.Close()
 	found, err := parse(io.LimitReader(got.Body, answerMax))
+	if err != nil && got.StatusCode != http.StatusOK { // of another path, a proxy: a page, perhaps
+		return nil, fmt.Errorf("%s: %s: %w", url, got.Status, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", url, err)
 	}

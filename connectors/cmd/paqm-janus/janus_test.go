@@ -444,3 +444,13 @@ func TestIsWeb(t *testing.T) {
 		}
 	}
 }
+
+// Of a path that is mistyped the status tells, not the page that comes with it.
+func TestAskElsewhere(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	_, err := ask(context.Background(), server.URL+"/admn", map[string]any{})
+	if err == nil || !strings.Contains(err.Error(), "/admn: 404 Not Found") {
+		t.Error(err)
+	}
+}
