@@ -94,6 +94,11 @@ static bool listen_option(char *text)
 {
 	int n;
 
+	/* a script's empty variable would open it to all, and of two only the last would count */
+	if (!*text || host || port) {
+		log_line("--listen '%s': must be one address", text);
+		return false;
+	}
 	port = split(text);
 	host = *text ? text : NULL;
 	return !port || number("--listen: the port", port, 1, 65535, &n);

@@ -14,6 +14,8 @@ WRONG = {
     ("--listen", "[::1]5091"): "the port ]5091",
     ("--listen", "[::1]:0"): "the port 0",
     ("--listen", "localhost:"): "the port ",
+    ("--listen", ""): "--listen '': must be one address",
+    ("--listen", "127.0.0.1", "--listen", "[::1]"): "--listen '[::1]': must be one address",
     ("--most", "1"): "must be 2 to 4096",
     ("--sandbox=perhaps",): "must be yes or no",
     ("here",): "unexpected argument",
