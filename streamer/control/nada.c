@@ -297,7 +297,7 @@ void nada_silence(struct nada *n, const struct ctl_params *p, double now)
 
 void nada_sent(struct nada *n, double now)
 {
-	/* the first after a pause has all the time to be reported on; not one of few pictures, in vain */
+	/* the first after a pause has all that time; each of a few pictures has not */
 	if (now - n->sent > PAUSE && n->sent <= n->unanswered && isfinite(n->timer))
 		n->timer = fmax(n->timer, now + patience(n));
 	n->sent = now;
