@@ -59,7 +59,9 @@ class Follower {
   }
 
   // Follow a WebRtcTransport until it is closed. ceiling: bit/s, without advice, too.
-  follow(transport, { ceiling }) {
+  follow(transport, { ceiling } = {}) {
+    // mediasoup takes what is no number for 0, no limit at all
+    if (!Number.isFinite(ceiling) || ceiling <= 0) throw new TypeError(`ceiling ${ceiling}: expected bit/s`);
     if (transport.closed) return; // nobody would say so again
     const entry = { transport, ceiling, advice: 0, last: 0, number: null, gone: false };
     transport.on('iceselectedtuplechange', () => this.register(entry));

@@ -219,3 +219,12 @@ module.exports = {
   assert.strictEqual(run.stderr, '');
   assert.strictEqual(run.stdout, 'EMFILE\nfollowed\n');
 });
+
+test('a ceiling that is none is refused', () => {
+  for (const options of [undefined, {}, { ceiling: '2mbit' }, { ceiling: NaN }, { ceiling: 0 }]) {
+    const transport = new Transport('udp');
+    assert.throws(() => follower.follow(transport, options), /ceiling .*: expected bit\/s/);
+    mock.timers.tick(1000);
+    assert.strictEqual(transport.rate, undefined);
+  }
+});
