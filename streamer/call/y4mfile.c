@@ -26,10 +26,10 @@ static GstFlowReturn on_picture(GstAppSink *sink, gpointer data)
 
 	if (!sample)
 		return GST_FLOW_EOS;
-	if (first)
+	if (first) {
 		f->file = fopen(f->path, "we");
-	if (first) /* VP8 and others do not tell their pace */
-		inbound_pace(f->inbound, &n, &d);
+		inbound_pace(f->inbound, &n, &d); /* VP8 and others do not tell theirs */
+	}
 	ok = f->file && y4m_write(f->file, sample, first, n, d);
 	gst_sample_unref(sample);
 	if (ok)

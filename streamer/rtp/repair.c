@@ -85,8 +85,10 @@ static gboolean is_late(struct repair *r, const GstStructure *request)
 	return !came || now_ms() - came > KEEP_MS;
 }
 
-/* RTCP's thread: the peer asks for a packet. After an outage it asks for all of it: what is gone
- * takes nothing from the budget. More than the budget bears is not sent again. */
+/*
+ * RTCP's thread: the peer asks for a packet. After an outage it asks for all of it: what is gone
+ * takes nothing from the budget. More than the budget bears is not sent again.
+ */
 static GstPadProbeReturn on_request(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
 	const GstStructure *s = gst_event_get_structure(GST_PAD_PROBE_INFO_EVENT(info));
