@@ -57,35 +57,6 @@ static void paqm_host_add(const struct paqm_flow_gauge *g, const struct paqm_wal
 	}
 }
 
-/*
- * @turns that belong to the @bytes of a flow, which were read before. The last bit of @turns is the
- * first of @bytes: if they differ, @bytes are from before the last turn.
- */
-static u16 paqm_flow_turns(const struct paqm_flow_gauge *g, u32 bytes)
-{
-	u16 turns;
-
-	smp_rmb(); /* pairs with smp_wmb() in paqm_flow_add() */
-	turns = READ_ONCE(g->turns);
-	return turns - ((turns & 1) != bytes >> 31);
-}
-
-/* A window of a flow that has sent @bytes, after @turns, begins. */
-static void paqm_gauge_open(struct paqm_flow_gauge *g, u32 bytes, u16 turns)
-{
-	g->mark = bytes;
-	g->mark_turns = turns;
-}
-
-/* What a flow has sent in its window. */
-static u64 paqm_gauge_sent(const struct paqm_flow_gauge *g, u32 bytes, u16 turns)
-{
-	u64 now = ((u64)turns << 31) + (bytes & S32_MAX);
-	u64 then = ((u64)g->mark_turns << 31) + (g->mark & S32_MAX);
-
-	return (now - then) & ((1ULL << 47) - 1);
-}
-
 /**
  * paqm_flow_publish() - what the outer loop has found out about a flow
  * @f: its slot
@@ -254,56 +225,6 @@ static u32 paqm_elastic_part(const struct paqm_flow_gauge *g, const struct paqm_
 	if (!g->rate || g->rate >= w->elastic_each / 2)
 		return PAQM_Q16_ONE;
 	return paqm_muldiv(g->rate, PAQM_Q16_ONE, w->elastic_each);
-}
-
-/*
- * Take in a newly measured rate: smoothed, unless it is far from the old one. Flows far below the
- * fair rate matter only in sums, which the rates of all others follow: they are smoothed more.
- */
-static void paqm_flow_rate(struct paqm_flow_gauge *g, u64 rate, const struct paqm_walk *w)
-{
-	u64 diff = rate > g->rate ? rate - g->rate : g->rate - rate;
-
-	if (!g->rate || (diff > g->rate / 4 && diff > w->grain))
-		WRITE_ONCE(g->rate, rate);
-	else if (w->grain != U64_MAX && max(rate, g->rate) < w->fair / 2)
-		WRITE_ONCE(g->rate, (3 * g->rate + rate) / 4);
-	else
-		WRITE_ONCE(g->rate, (g->rate + rate) / 2);
-}
-
-/*
- * Has a flow been a newcomer before, and ended unmeasured? A packet a second would make it one for
- * ever, and take a full flow's share from all others for that time. It weighs what it sends, as a
- * stranger does, until it lasts.
- */
-static bool paqm_gauge_again(const struct paqm_flow_gauge *g)
-{
-	return g->marked == PAQM_MARKED_ENDED || g->marked == PAQM_MARKED_AGAIN;
-}
-
-/* Is the window that of a flow which is not known yet? */
-static bool paqm_gauge_own(const struct paqm_flow_gauge *g)
-{
-	return g->marked == PAQM_MARKED_OWN || g->marked == PAQM_MARKED_AGAIN;
-}
-
-/* End a flow's window, if that is long enough. Was the flow measured? */
-static bool paqm_flow_measure(struct paqm_flow_gauge *g, const struct paqm_walk *w, u32 bytes,
-			      u16 turns, u32 silent)
-{
-	u64 window = w->window_ns, sent = paqm_gauge_sent(g, bytes, turns);
-
-	if (paqm_gauge_own(g)) {
-		window = paqm_newcomer_window(g, w, sent, silent);
-		if (!window)
-			return false;
-		WRITE_ONCE(g->marked, PAQM_MARKED_NOT); /* the next one is the round's */
-	} else if (g->marked != PAQM_MARKED_ROUND || window < w->window_min_ns) {
-		return false;
-	}
-	paqm_flow_rate(g, paqm_rate_bps(sent, window), w);
-	return true;
 }
 
 /* What a media flow may send where hosts are equal; @r holds the rates of its host. */

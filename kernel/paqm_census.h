@@ -255,6 +255,15 @@ static inline u64 paqm_host_part(const struct paqm_host *h, u64 fair)
 void paqm_flows_mark(struct paqm_flows *t);
 void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk *w, struct paqm_census *c);
 
+/* paqm_gauge.c */
+u16 paqm_flow_turns(const struct paqm_flow_gauge *g, u32 bytes);
+void paqm_gauge_open(struct paqm_flow_gauge *g, u32 bytes, u16 turns);
+u64 paqm_gauge_sent(const struct paqm_flow_gauge *g, u32 bytes, u16 turns);
+bool paqm_gauge_again(const struct paqm_flow_gauge *g);
+bool paqm_gauge_own(const struct paqm_flow_gauge *g);
+bool paqm_flow_measure(struct paqm_flow_gauge *g, const struct paqm_walk *w, u32 bytes, u16 turns,
+		       u32 silent);
+
 /* paqm_heed.c */
 u64 paqm_heed_knows(const struct paqm_flow_more *m, const struct paqm_walk *w, u64 fair);
 u32 paqm_heed_rare(const struct paqm_flow_gauge *g, struct paqm_flow_more *m);

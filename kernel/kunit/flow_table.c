@@ -49,6 +49,7 @@ static bool paqm_kunit_try_cmpxchg(u32 *word, u32 *old, u32 new)
 #define try_cmpxchg(p, o, n) paqm_kunit_try_cmpxchg(p, o, n)
 #include "../paqm_census.c"
 #include "../paqm_flows.c"
+#include "../paqm_gauge.c"
 #include "../paqm_heed.c"
 #include "../paqm_hosts.c"
 #include "../paqm_newcomer.c"

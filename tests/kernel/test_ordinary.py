@@ -326,6 +326,26 @@ def test_streams_after_a_crowd(wire: Wire) -> None:
     within("then two streams use the link, per cent", round(bits / 5 / 2560), 90, 103)
 
 
+@pytest.mark.parametrize("pictures", (2, 5))
+def test_cameras_of_few_pictures(wire: Wire, pictures: int) -> None:
+    """Ten take half of the link, by a picture now and then: the rest is for those who follow."""
+    wire.queue("paqm bandwidth 8mbit feedback icmp")
+    camera = {"sizes": 1200, "rate": 4e5, "frame": round(4e5 / pictures / 9600), "stop": 22}
+    with together(followers(wire, "10.1.0.2", port=5004, sport=20000, flows=2, law="erf",
+                            sizes=1200, rate=4e6, max=3e6, lag=0.05, stop=22),
+                  *(followers(wire, "10.1.0.2", port=6004, sport=30000 + n,
+                              start=n * 0.618 % 1 / pictures, **camera) for n in range(10))):
+        sleep(6)
+        before = wire.stats
+        sleep(15)
+        now = wire.stats
+    bits = (now.media.sent_bytes - before.media.sent_bytes) * 8
+    within("use of the link, per cent", round(bits / 15 / 8e4, 1), 90, 99)
+    within("mean wait of the common queue, ms",
+           round((now.media.sojourn_sum_ns - before.media.sojourn_sum_ns) / 1e6
+                 / (now.media.sent_packets - before.media.sent_packets), 1), 0, 5)
+
+
 @pytest.mark.parametrize("target", ("60ms", "200ms"))
 def test_streams_that_are_steered_to_a_long_queue(far: Wire, target: str) -> None:
     """They make the queue that is wanted, and lose nothing for it."""
