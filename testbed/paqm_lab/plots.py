@@ -31,7 +31,8 @@ F64 = npt.NDArray[np.float64]
 FLOW_COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#8C6D1F"]
 ELASTIC_COLOUR = "#6E6E6E"
 MEDIA_COLOUR = "#0072B2"
-VARIANT_COLOURS = ["#00796B", "#7B4FA3", "#D55E00", "#A0651A", "#4C6FB0"]
+VARIANT_COLOURS = ["#00796B", "#7B4FA3", "#D55E00", "#A0651A", "#4C6FB0", "#C2185B",
+                   "#7CB342", "#263238", "#00ACC1", "#F9A825", "#8E8E8E", "#AB9BD8"]  # fmt: skip
 LIMIT_COLOUR = "#B00020"
 LEGEND = 23  # entries
 IN_ROW = 5  # panels; more of them stand in rows of four
