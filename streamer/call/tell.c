@@ -21,7 +21,7 @@ struct call_tell {
 	gulong signal;
 	GMutex lock;
 	struct ccfb ccfb;
-	gboolean fates; /* an ECN-capable packet has come */
+	gboolean fates; /* an ECN-capable packet has come, or one after a later one */
 	struct dec *dec;
 };
 
@@ -52,8 +52,8 @@ static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer 
 				.rtp = head,
 				.readable = map.size};
 	g_mutex_lock(&t->lock);
-	t->fates |= ecn != ECN_NOT_ECT;
 	ccfb_see(&t->ccfb, 0, t->ssrc, d.seq, ecn, (guint64)monotonic_ns());
+	t->fates |= ecn != ECN_NOT_ECT || t->ccfb.overtaken;
 	if (t->dec)
 		dec_see(t->dec, t->ssrc, &d);
 	g_mutex_unlock(&t->lock);

@@ -8,8 +8,9 @@
 
 /* A clock of the peer that jumps further than ours between two packets has been set. */
 #define CLOCK_JUMP 30.0
-#define CLOCK_BACK 0.5 /* s: by more than rates are counted over */
-#define OVERTAKEN 1.0  /* s: a packet with a lower number is not sent later by as much */
+#define CLOCK_BACK 0.5	    /* s: by more than rates are counted over */
+#define REORDER_MARGIN 1.25 /* the next is later still */
+#define OVERTAKEN 1.0	    /* s: a packet with a lower number is not sent later by as much */
 
 void fb_init(struct fb *fb)
 {
@@ -80,21 +81,53 @@ double fb_recv_rate(const struct fb *fb, double window)
 	return 8 * bytes / window;
 }
 
+static void note_gone(struct fb *fb, const struct fb_missing *m)
+{
+	fb->gone[fb->n_gone % FB_GONE].seq = m->pkt.seq;
+	fb->gone[fb->n_gone++ % FB_GONE].overtaken = m->overtaken;
+}
+
 /* An arrival counts against every older packet that is missing. */
-static size_t give_up(struct fb *fb, uint64_t seq)
+static size_t give_up(struct fb *fb, const struct fb_packet *p)
 {
 	size_t lost = 0, kept = 0;
 
 	for (size_t i = 0; i < fb->n_missing; i++) {
 		struct fb_missing *m = &fb->missing[i];
 
-		if (m->pkt.seq < seq && ++m->later >= FB_LATER)
-			fb->lost[lost++] = m->pkt;
-		else
-			fb->missing[kept++] = *m;
+		if (m->pkt.seq < p->seq) {
+			m->overtaken = m->later++ ? fmin(m->overtaken, p->recv) : p->recv;
+			if (m->later >= FB_LATER && p->recv - m->overtaken >= fb->reorder) {
+				note_gone(fb, m);
+				fb->lost[lost++] = m->pkt;
+				continue;
+			}
+		}
+		fb->missing[kept++] = *m;
 	}
 	fb->n_missing = kept;
 	return lost;
+}
+
+/* A packet has come after all, which others had overtaken. */
+static void note_reorder(struct fb *fb, double now, double late)
+{
+	if (!(late > 0 && late <= FB_REORDER_MAX))
+		return;
+	if (late > fb->reorder / 2)
+		fb->reordered = now;
+	fb->reorder = fmax(fb->reorder, REORDER_MARGIN * late);
+}
+
+/* What counted as lost was late. */
+static void note_late(struct fb *fb, double now, const struct fb_packet *p)
+{
+	for (size_t i = 0; i < FB_GONE && i < fb->n_gone; i++) {
+		if (fb->gone[i].seq != p->seq)
+			continue;
+		note_reorder(fb, now, p->recv - fb->gone[i].overtaken);
+		fb->gone[i].seq = 0; /* once */
+	}
 }
 
 void fb_space(struct fb *fb, double interval)
@@ -121,14 +154,19 @@ bool fb_packets(struct fb *fb, double now, const struct fb_packet *pkts, size_t 
 		p[fresh++].seq = unwrap_gap(fb, &pkts[i]);
 	}
 	qsort(p, fresh, sizeof(*p), by_seq);
+	if (now - fb->reordered > FB_REORDER_KEPT)
+		fb->reorder = 0;
 	for (size_t i = 0; i < fresh; i++) {
 		bool is_new = !fb->any || p[i].seq > fb->highest;
 		size_t m = 0;
 
 		while (m < fb->n_missing && fb->missing[m].pkt.seq != p[i].seq)
 			m++;
-		if (!is_new && (m == fb->n_missing || !p[i].received))
+		if (!is_new && (m == fb->n_missing || !p[i].received)) {
+			if (p[i].received)
+				note_late(fb, now, &p[i]);
 			continue; /* known */
+		}
 		if (is_new) {
 			fb->highest = p[i].seq;
 			fb->any = true;
@@ -141,12 +179,15 @@ bool fb_packets(struct fb *fb, double now, const struct fb_packet *pkts, size_t 
 			fb->missing[fb->n_missing++] = (struct fb_missing){.pkt = p[i]};
 			continue;
 		}
-		if (m < fb->n_missing)
+		if (m < fb->n_missing) {
+			if (fb->missing[m].later)
+				note_reorder(fb, now, p[i].recv - fb->missing[m].overtaken);
 			forget(fb, m);
+		}
 		note_arrival(fb, &p[i]);
 		newest = fmax(newest, p[i].sent);
 		if (is_new) {
-			size_t gone = give_up(fb, p[i].seq);
+			size_t gone = give_up(fb, &p[i]);
 
 			for (size_t k = 0; k < gone && lost < FB_PENDING; k++)
 				out[lost++] = fb->lost[k];

@@ -4,8 +4,10 @@
  * new, which are lost, what arrived in the last seconds.
  *
  * A packet is lost when three later ones have arrived (RFC 5348 section 5.1);
- * if it arrives before that, it never was missing. A packet that no report
- * mentions, because the report was lost, is neither received nor lost.
+ * if it arrives before that, it never was missing. On a path that has been seen
+ * to reorder, the last of these has to be later than the first by as much as it
+ * does (RFC 8985 section 6.2). A packet that no report mentions, because the
+ * report was lost, is neither received nor lost.
  */
 #ifndef PAQM_FEEDBACK_H
 #define PAQM_FEEDBACK_H
@@ -14,11 +16,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FB_LATER 3	/* packets after which a missing one is lost */
-#define FB_PENDING 256	/* missing packets that are not yet given up */
-#define FB_HISTORY 4096 /* arrivals remembered for rates */
-#define FB_REPORT 2048	/* packets of one report; what exceeds it is not looked at */
-#define FB_INTERVAL 5.0 /* s between receiver reports, usually (RFC 3550 section 6.2) */
+#define FB_LATER 3	     /* packets after which a missing one is lost */
+#define FB_PENDING 256	     /* missing packets that are not yet given up */
+#define FB_HISTORY 4096	     /* arrivals remembered for rates */
+#define FB_REPORT 2048	     /* packets of one report; what exceeds it is not looked at */
+#define FB_INTERVAL 5.0	     /* s between receiver reports, usually (RFC 3550 section 6.2) */
+#define FB_REORDER_MAX 0.1   /* s: what comes so much later has no use for a picture either */
+#define FB_REORDER_KEPT 30.0 /* s for which a path that has reordered may do so again */
+#define FB_GONE 64	     /* lost packets by which it is seen that they were only late */
 #define FB_RTT_MAX 60.0 /* s: no path has more; who says so is broken, hostile, or set a clock */
 
 struct fb_packet {
@@ -34,22 +39,29 @@ struct fb_packet {
 struct fb_missing {
 	struct fb_packet pkt;
 	int later;
+	double overtaken; /* when the first later one arrived, peer's clock */
 };
 
 struct fb {
 	uint64_t highest; /* newest sequence number reported */
 	bool any;
 	size_t n_missing;
-	uint64_t n_arrived;
+	uint64_t n_arrived, n_gone;
 	double first_recv, last_recv; /* peer's clock */
 	double last_sent;	      /* of what was reported */
 	double last_report;
-	double rtt;	/* smoothed (RFC 6298), s; NAN: none yet */
-	double spacing; /* usual time between reports, s; 0: none yet */
+	double rtt;	  /* smoothed (RFC 6298), s; NAN: none yet */
+	double spacing;	  /* usual time between reports, s; 0: none yet */
+	double reorder;	  /* s by which packets come after later ones; 0: none has lately */
+	double reordered; /* when one last came so late, our clock */
 	/* From here on only what the counts say has been written: 190 kB that a controller does not
 	 * touch before there are packets.
 	 */
 	struct fb_missing missing[FB_PENDING];
+	struct {
+		uint64_t seq;
+		double overtaken;
+	} gone[FB_GONE];
 	struct {
 		double recv;
 		uint32_t size;

@@ -19,6 +19,9 @@
 /* So long reports that tell the ECN field count, and others do not. */
 #define HEARD_RULES_US 3000000
 
+/* Reports on each packet: of rtpsession, or of RFC 8888. */
+enum heard_by { HEARD_NONE, HEARD_TWCC, HEARD_CCFB };
+
 struct rate {
 	struct ctl *ctl;
 	const struct ctl_kind *kind;
@@ -51,6 +54,7 @@ struct rate {
 	guint n_messages;
 	guint64 estimate; /* bit/s; 0: no new one */
 	GSource *wake;
+	enum heard_by heard_by; /* the last report taken */
 	/* thread of RTCP */
 	struct heard *heard;
 	gint64 heard_us; /* last report of that kind; 0: none */
@@ -59,6 +63,7 @@ struct rate {
 /* What one report says. */
 struct fates {
 	double now;
+	enum heard_by by;
 	guint n;
 	struct heard_packet p[];
 };
@@ -123,6 +128,10 @@ static gboolean take(gpointer data)
 		const struct fates *t = g_ptr_array_index(reports, i);
 		guint n = MIN(t->n, FB_REPORT);
 
+		/* the times of the two kinds are of different clocks */
+		if (r->heard_by != HEARD_NONE && t->by != r->heard_by)
+			ctl_moved(r->ctl, t->now);
+		r->heard_by = t->by;
 		for (guint k = 0; k < n; k++) {
 			pkts[k] = t->p[k].pkt;
 			pkts[k].seq = ctl_unwrap(r->ctl, t->p[k].seq);
@@ -181,6 +190,7 @@ static GstPadProbeReturn on_event(GstPad *pad, GstPadProbeInfo *info, gpointer d
 	n = packets ? MIN(packets->n_values, FB_REPORT) : 0;
 	t = g_malloc0(sizeof(*t) + n * sizeof(t->p[0]));
 	t->now = now_s();
+	t->by = HEARD_TWCC;
 	for (guint i = 0; i < n; i++) {
 		const GstStructure *p = g_value_get_boxed(g_value_array_get_nth(packets, i));
 		guint64 local = GST_CLOCK_TIME_NONE, remote = GST_CLOCK_TIME_NONE;
@@ -214,6 +224,7 @@ static void on_heard(const struct heard_packet *p, guint n, gpointer data)
 	struct rate *r = data;
 
 	t->now = now_s();
+	t->by = HEARD_CCFB;
 	t->n = n;
 	memcpy(t->p, p, n * sizeof(t->p[0]));
 	r->heard_us = g_get_monotonic_time();

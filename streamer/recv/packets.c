@@ -72,7 +72,12 @@ static void see_packet(struct receiver *r, const guint8 *p, enum ecn ecn)
 	ccfb_see(&r->ccfb, again, paqm_get32(p + 8), paqm_get16(p + 2), ecn, now);
 	if (ecn != ECN_NOT_ECT && !again && !r->twcc_only)
 		g_atomic_int_set(&r->tell_ecn, TRUE);
-	if (!g_atomic_int_get(&r->tell_ecn) || !ccfb_due(&r->ccfb, !again && p[1] >> 7, now))
+	/* transport-wide feedback never takes back that one is missing: who knows both kinds hears
+	 * this one
+	 */
+	if (!g_atomic_int_get(&r->tell_ecn) && (!r->ccfb.overtaken || r->twcc_only))
+		return;
+	if (!ccfb_due(&r->ccfb, !again && p[1] >> 7, now))
 		return;
 	g_object_get(r->session, "internal-ssrc", &ssrc, NULL);
 	len = ccfb_write(&r->ccfb, report, ssrc,

@@ -72,7 +72,8 @@ static gboolean parse(struct receiver *r, int argc, char **argv, GError **error)
 		 "app|tmmbr|remb"},
 		{"feedback", 0, 0, G_OPTION_ARG_STRING, &r->feedback_text,
 		 "Per-packet feedback: RFC 8888, transport-wide (twcc), or this until the first "
-		 "ECN-capable packet, then the former (auto, default)",
+		 "ECN-capable packet, then the former, and both where packets are reordered "
+		 "(auto, default)",
 		 "auto|rfc8888|twcc"},
 		{"controller", 0, 0, G_OPTION_ARG_STRING, &r->controller,
 		 "The sender's controller and options, if the receiver takes part in it",

@@ -42,8 +42,6 @@ void ccfb_see(struct ccfb *c, unsigned int k, uint32_t ssrc, uint16_t seq, enum 
 			s->p[n % CCFB_KEPT].at_ns = 0;
 		s->p[seq % CCFB_KEPT].at_ns = 0;
 		s->highest = seq;
-	} else if (newer(s->from, seq)) {
-		return; /* too late for any report */
 	}
 	if (s->p[seq % CCFB_KEPT].at_ns) {
 		/* of several copies the first counts, and CE of any (section 3.1) */
@@ -51,6 +49,9 @@ void ccfb_see(struct ccfb *c, unsigned int k, uint32_t ssrc, uint16_t seq, enum 
 			s->p[seq % CCFB_KEPT].ecn = ECN_CE;
 		return;
 	}
+	c->overtaken += newer(s->highest, seq);
+	if (newer(s->from, seq)) /* told as missing, perhaps more than once */
+		s->from = seq;
 	s->p[seq % CCFB_KEPT].at_ns = at_ns;
 	s->p[seq % CCFB_KEPT].ecn = (uint8_t)ecn;
 	if (!c->waiting_ns)

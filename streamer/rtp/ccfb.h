@@ -23,7 +23,7 @@ enum ecn { ECN_NOT_ECT, ECN_ECT1, ECN_ECT0, ECN_CE };
 /**
  * struct ccfb_stream - packets of one SSRC
  * @from: first number of the next report: those of the last report are told again, in case
- *	it was lost
+ *	it was lost, and what has come after all
  * @next: first number that no report has told
  * @highest: newest number
  */
@@ -42,6 +42,7 @@ struct ccfb {
 	struct ccfb_stream streams[CCFB_STREAMS];
 	uint64_t waiting_ns; /* arrival of the oldest packet that no report has told; 0: none */
 	uint64_t ce, ect;    /* packets so far */
+	uint64_t overtaken;  /* the same: that came after a later one */
 };
 
 /**

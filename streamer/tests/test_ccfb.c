@@ -143,6 +143,17 @@ TEST(test_see)
 	CHECK_EQ(report(&c, 72 * MS), 3);
 	CHECK_EQ(heard[0].seq, 14);
 	CHECK_EQ(heard[0].received, true);
+	CHECK_EQ(c.overtaken, 2);
+	/* one that has been told as missing twice is told again when it comes */
+	ccfb_see(&c, 0, 7, 19, ECN_ECT0, 72 * MS);
+	CHECK_EQ(report(&c, 72 * MS), 3);
+	ccfb_see(&c, 0, 7, 20, ECN_ECT0, 72 * MS);
+	CHECK_EQ(report(&c, 72 * MS), 4);
+	CHECK_EQ(heard[0].seq == 17 && !heard[0].received, true);
+	ccfb_see(&c, 0, 7, 17, ECN_ECT0, 72 * MS);
+	CHECK_EQ(report(&c, 72 * MS), 4);
+	CHECK_EQ(heard[0].seq == 17 && heard[0].received, true);
+	CHECK_EQ(c.overtaken, 3);
 	/* another stream begins anew; so do numbers that leap */
 	ccfb_see(&c, 0, 8, 500, ECN_ECT1, 73 * MS);
 	CHECK_EQ(report(&c, 74 * MS), 1);
