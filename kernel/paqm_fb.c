@@ -25,9 +25,6 @@
 #include <net/checksum.h>
 #include <net/ipv6.h>
 #include <net/route.h>
-#if IS_ENABLED(CONFIG_NF_CONNTRACK)
-#include <net/netfilter/nf_conntrack.h>
-#endif
 #include "paqm_compat.h"
 #include "paqm_transmitter.h"
 
@@ -127,7 +124,7 @@ static bool paqm_fb_admit(struct paqm_fb *fb, const struct paqm_path *path, u32 
 	return ok;
 }
 
-static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
+static void paqm_fb_send(struct paqm_fb *fb, struct paqm_fb_entry *e)
 {
 	const u8 *q = e->quote;
 	bool v6 = q[0] >> 4 == 6;
@@ -139,6 +136,8 @@ static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
 	int err;
 	u32 len;
 
+	if (!e->tracked)
+		paqm_untranslate_late(fb->dev, e->quote);
 	paqm_fb_ends(q, &from, &path.to);
 	err = PAQM_REFUSED;
 	/* a change of carrier may come before what is queued; and no IPv4 in disguise */
@@ -181,68 +180,6 @@ static void paqm_fb_work(struct work_struct *work)
 		cond_resched();
 	}
 }
-
-#if IS_ENABLED(CONFIG_NF_CONNTRACK)
-/* Replace the address at @place in the quote; @sum: the UDP checksum, which covers it. */
-static void paqm_requote(__be32 *place, const __be32 *addr, u32 words, __sum16 *sum)
-{
-	for (; words; words--, place++, addr++) {
-		csum_replace4(sum, *place, *addr);
-		*place = *addr;
-	}
-}
-
-/* The same for a port. */
-static void paqm_requote_port(__be16 *place, __be16 port, __sum16 *sum)
-{
-	csum_replace2(sum, *place, port);
-	*place = port;
-}
-
-/*
- * Quote a packet that this host translates (NAT) as its sender knows it: else the sender would not
- * recognise it, and its own address would not be found. Connection tracking keeps, with the packet,
- * the addresses and ports it came with. No function of that module is called here.
- */
-static void paqm_untranslate(u8 *quote, const struct sk_buff *skb)
-{
-	bool v6 = quote[0] >> 4 == 6;
-	const struct nf_conntrack_tuple *came;
-	enum ip_conntrack_info info;
-	const struct nf_conn *ct = nf_ct_get(skb, &info);
-	struct udphdr *udp;
-	__sum16 sum;
-
-	/* none, untracked, or a template, which has no protocol */
-	if (!ct || nf_ct_protonum(ct) != IPPROTO_UDP ||
-	    nf_ct_l3num(ct) != (v6 ? NFPROTO_IPV6 : NFPROTO_IPV4))
-		return;
-	came = &ct->tuplehash[CTINFO2DIR(info)].tuple;
-	udp = (struct udphdr *)(quote + (v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)));
-	sum = udp->check;
-	if (v6) {
-		struct ipv6hdr *ip6 = (struct ipv6hdr *)quote;
-
-		paqm_requote(ip6->saddr.s6_addr32, came->src.u3.ip6, 4, &sum);
-		paqm_requote(ip6->daddr.s6_addr32, came->dst.u3.ip6, 4, &sum);
-	} else {
-		struct iphdr *ip = (struct iphdr *)quote;
-
-		csum_replace4(&ip->check, ip->saddr, came->src.u3.ip);
-		csum_replace4(&ip->check, ip->daddr, came->dst.u3.ip);
-		paqm_requote(&ip->saddr, &came->src.u3.ip, 1, &sum);
-		paqm_requote(&ip->daddr, &came->dst.u3.ip, 1, &sum);
-	}
-	paqm_requote_port(&udp->source, came->src.u.udp.port, &sum);
-	paqm_requote_port(&udp->dest, came->dst.u.udp.port, &sum);
-	if (udp->check) /* 0: it has none */
-		udp->check = sum ?: CSUM_MANGLED_0;
-}
-#else
-static void paqm_untranslate(u8 *quote, const struct sk_buff *skb)
-{
-}
-#endif
 
 /* What a packet, whose network header is at @off, says about the way back. */
 static void paqm_way_of(const struct sk_buff *skb, int off, struct paqm_way *way)
@@ -333,7 +270,7 @@ enum paqm_fb_queued paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb,
 	len = paqm_proof_len(e->quote + least, len); /* padding proves nothing */
 	if (!len)
 		return PAQM_FB_UNFIT;
-	paqm_untranslate(e->quote, skb);
+	e->tracked = paqm_untranslate(e->quote, skb);
 	paqm_way_of(skb, off, &e->way);
 	e->len = least + len;
 	e->msg = *msg;

@@ -3,6 +3,7 @@
  * Inside of the transmitter: its state, and what its parts offer each other.
  *
  *  paqm_fb.c	notices: ring, tags, what is quoted; calls the others
+ *  paqm_nat.c	quotes of packets that this host translates
  *  paqm_echo.c	RTT of the sources that are told
  *  paqm_budget.c	who may be told, and how much
  *  paqm_xmit.c	routes and IP headers of what notices and echo requests are sent with
@@ -51,6 +52,7 @@ struct paqm_way {
  * @way: how the packet came
  * @now_tick: time of the packet
  * @len: bytes of @quote
+ * @tracked: connection tracking had its connection at hand
  * @quote: the packet's first bytes, as its sender knows them; without IP options
  */
 struct paqm_fb_entry {
@@ -59,6 +61,7 @@ struct paqm_fb_entry {
 	struct paqm_way way;
 	u32 now_tick;
 	u16 len;
+	bool tracked;
 	u8 quote[PAQM_IP6_HDR + 8 + PAQM_PROOF_MAX] __aligned(8);
 };
 
@@ -225,6 +228,9 @@ static inline void paqm_fb_count(u64 *counter)
 {
 	WRITE_ONCE(*counter, *counter + 1);
 }
+
+bool paqm_untranslate(u8 *quote, const struct sk_buff *skb);
+void paqm_untranslate_late(struct net_device *dev, u8 *quote);
 
 bool paqm_fb_wanted(struct paqm_fb *fb, const struct in6_addr *addr);
 struct paqm_peer *paqm_peer_touch(struct paqm_fb *fb, const struct paqm_path *path, u64 now);

@@ -16,7 +16,7 @@ import peers
 from checks import check, within
 from guest import Host, made
 from paqm_lab import topology
-from paqm_lab.topology import End, Link, Network
+from paqm_lab.topology import End, Link, Network, inside
 
 MACS = {name: f"02:00:00:00:00:0{name}" for name in "abc"}
 A, B, C, M = (Host(name) for name in "abcm")
@@ -389,3 +389,35 @@ def test_a_redirect_between_devices(managed: bool) -> None:
     told, stranger = talk(A, "10.10.0.2", "10.10.0.1")
     heard("redirect", told, "10.10.0.5" if managed else "10.10.0.2")
     unheard("redirect", stranger)
+
+
+# m translates: who sends from it, and one port of it leads to a.
+NAT = """
+table ip nat {
+	chain out { type nat hook postrouting priority 100;
+		oifname "mb" meta l4proto udp masquerade to :20000-29999; }
+	chain in { type nat hook prerouting priority -100;
+		iifname "mb" udp dport 7000 dnat to 10.1.0.1:7001; }
+}
+"""
+
+
+def test_a_redirect_of_what_was_translated() -> None:
+    """The queue's packets bring no connection along, as those that a flowtable forwards; m knows
+    it, and tells who really sent them, of what he sent.
+    """
+    for n, (host, device) in enumerate(((A, "ma"), (B, "mb")), 1):
+        address(host, f"{host.name}0", f"10.{n}.0.{n}/24")
+        address(M, device, f"10.{n}.0.5/24")
+    A.ip("route add default via 10.1.0.5")
+    inside("m", "nft", "-f", "-", stdin=NAT)
+    for sender, device, to, port, own in ((A, "mb", "10.2.0.2", 5004, "10.1.0.1"),
+                                          (B, "ma", "10.2.0.5", 7000, "10.2.0.2")):
+        ifb = f"i{device}"
+        M.ip(f"link add {ifb} up type ifb")
+        M.tc(f"qdisc add dev {device} clsact")
+        M.tc(f"filter add dev {device} egress matchall action mirred egress redirect dev {ifb}")
+        queue(ifb)
+        told = sender.task(peers.watch, 5, [own], quoted=to)
+        sender.task(peers.send, to, 4, port=port).wait()
+        heard(f"translated, then redirected: {sender.name}", told.wait(), f"{own[:-1]}5")
