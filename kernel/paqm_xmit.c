@@ -17,7 +17,8 @@
  * would else learn the receiver's address on the wrong port. So do messages to guests that have a
  * device of their own above that of the queue (macvlan, ipvlan, a VLAN), and messages about frames
  * that tc passes on, where the host has no route by the device that they came in by: its routes do
- * not lead there, but perhaps to another host with the sender's address.
+ * not lead there, but perhaps to another host with the sender's address. Open vSwitch is a bridge,
+ * but with addresses on devices of its own beside its ports.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
@@ -333,8 +334,8 @@ static int paqm_has_mac(struct net_device *dev, struct netdev_nested_priv *priv)
 
 /*
  * The device that a packet came in by, if tc or nftables passed it on to @dev as it was: its source
- * is no Ethernet address of this host then; else NULL. Open vSwitch has devices of its own with
- * addresses, and ifb shows what came in. Under RCU.
+ * is no Ethernet address of this host then; else NULL. To a port of Open vSwitch its own devices
+ * send, too, and ifb shows what came in. Under RCU.
  */
 static struct net_device *paqm_passed_on(struct net_device *dev, const struct paqm_way *way)
 {
@@ -343,13 +344,30 @@ static struct net_device *paqm_passed_on(struct net_device *dev, const struct pa
 	struct netdev_nested_priv priv = { .data = mac };
 
 	if (!in || in->type != ARPHRD_ETHER || dev->type != ARPHRD_ETHER ||
-	    netif_is_ovs_port(in) || paqm_is_kind(dev, "ifb"))
+	    netif_is_ovs_port(dev) || paqm_is_kind(dev, "ifb"))
 		return NULL;
 	ether_addr_copy(mac, way->mac + ETH_ALEN);
 	if (!is_valid_ether_addr(mac) || paqm_has_mac(in, &priv) || paqm_has_mac(dev, &priv) ||
 	    netdev_walk_all_upper_dev_rcu(dev, paqm_has_mac, &priv))
 		return NULL;
 	return in;
+}
+
+/* Did Open vSwitch pass a packet on, which no device of its own had in between? Under RCU. */
+static bool paqm_of_ovs(const struct net_device *dev, const struct paqm_way *way)
+{
+	const struct net_device *in = dev_get_by_index_rcu(dev_net(dev), way->iif);
+
+	return in && netif_is_ovs_port(in) && netif_is_ovs_port(dev);
+}
+
+/* Is @to the device, of Open vSwitch's own, beside the sender of a packet? */
+static bool paqm_is_ovs_own(const struct net_device *to, const struct paqm_way *way)
+{
+	if (!way->vlan_proto)
+		return netif_is_ovs_master(to);
+	return is_vlan_dev(to) && vlan_dev_vlan_id(to) == (way->vlan_tci & VLAN_VID_MASK) &&
+	       netif_is_ovs_master(vlan_dev_real_dev(to));
 }
 
 /* The VRF in which the sender of a packet is found, 0 for none. Under RCU. */
@@ -402,8 +420,8 @@ static int paqm_path_link(struct paqm_path *path, const struct in6_addr *from, b
 int paqm_path_back(struct net_device *dev, const struct paqm_way *way, const struct in6_addr *from,
 		   struct paqm_path *path)
 {
-	struct net_device *bridge, *out, *at = NULL;
-	bool guest, passed, ours;
+	struct net_device *bridge, *out, *to, *at = NULL;
+	bool guest, ovs, passed, ours = false;
 	int err;
 
 	rcu_read_lock();
@@ -414,7 +432,8 @@ int paqm_path_back(struct net_device *dev, const struct paqm_way *way, const str
 		at = netif_is_bridge_port(out) && way->vlan_proto ? paqm_vlan_above(bridge, way) :
 								    bridge;
 	guest = !bridge && paqm_of_guest(out, way, &path->to);
-	if (!bridge && !guest)
+	ovs = !bridge && !guest && paqm_of_ovs(out, way);
+	if (!bridge && !guest && !ovs)
 		at = paqm_passed_on(dev, way);
 	passed = !bridge && at;
 	path->vrf = guest ? 0 : paqm_vrf_of(out, way, bridge);
@@ -424,14 +443,19 @@ int paqm_path_back(struct net_device *dev, const struct paqm_way *way, const str
 		return paqm_link_known(way, path, paqm_never(&path->to)) ?
 			       paqm_path_link(path, from, false) : PAQM_REFUSED;
 	err = paqm_path_find(dev, path);
-	if (!bridge && !passed)
+	if (!bridge && !passed && !ovs)
 		return err;
 	if (!paqm_link_known(way, path, err == PAQM_REFUSED)) {
 		if (!err)
 			paqm_path_put(path);
 		return PAQM_REFUSED;
 	}
-	ours = !err && READ_ONCE(path->dst->dev) == at; /* only compared */
+	if (!err) {
+		rcu_read_lock();
+		to = READ_ONCE(path->dst->dev);
+		ours = ovs ? paqm_is_ovs_own(to, way) : to == at;
+		rcu_read_unlock();
+	}
 	if (ours && (passed || paqm_path_direct(path)))
 		return 0;
 	if (!err)

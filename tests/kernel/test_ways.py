@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import ovs
 import peers
 from checks import check, within
 from guest import Host, made
@@ -421,3 +422,21 @@ def test_a_redirect_of_what_was_translated() -> None:
         told = sender.task(peers.watch, 5, [own], quoted=to)
         sender.task(peers.send, to, 4, port=port).wait()
         heard(f"translated, then redirected: {sender.name}", told.wait(), f"{own[:-1]}5")
+
+
+@pytest.mark.parametrize("managed", [False, True])
+def test_open_vswitch(managed: bool) -> None:
+    """A bridge, whose own device is none of its ports' upper ones."""
+    if ovs.missing():
+        pytest.skip("this kernel has no Open vSwitch")
+    M.task(ovs.switch, ["ma", "mb"], {0: [1, 2], 1: [2, 0], 2: [1, 0]}).wait()
+    address(A, "a0", "10.10.0.1/24")
+    address(B, "b0", "10.10.0.2/24")
+    address(M, ovs.DEVICE if managed else "mc", "10.10.0.5/24")
+    if not managed:
+        address(C, "c0", "10.10.0.1/24")  # who could be taken for the sender
+    queue()
+    told, stranger = talk(A, "10.10.0.2", "10.10.0.1")
+    heard("Open vSwitch", told, "10.10.0.5" if managed else "10.10.0.2")
+    unheard("Open vSwitch", stranger)
+    within("Open vSwitch: sources that answered", stats().rtt_samples, managed, managed)
