@@ -431,13 +431,12 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// Who closes the terminal stops it, and publishers have the ceiling again.
-
 func TestIsWeb(t *testing.T) {
 	for text, good := range map[string]bool{
 		"http://127.0.0.1:8088/janus": true, "https://janus.example/admin": true, "": false,
 		"127.0.0.1:8088/janus": false, "ftp://127.0.0.1/janus": false, "http:///janus": false,
-		"http://127.0.0.1:80x/": false,
+		"http://127.0.0.1:80x/": false, "http://127.0.0.1:0/janus": false,
+		"http://127.0.0.1:80880/janus": false, "http://[::1]:8088/janus": true,
 	} {
 		if err := isWeb(text); (err == nil) != good {
 			t.Errorf("%q: %v", text, err)

@@ -23,6 +23,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"strconv"
 	"time"
 
 	"paqm.example/client"
@@ -296,6 +297,9 @@ func isWeb(text string) error {
 	at, err := url.Parse(text)
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
 		return fmt.Errorf("%s: expected http://HOST:PORT/PATH", text)
+	}
+	if port, err := strconv.ParseUint(at.Port(), 10, 16); at.Port() != "" && (err != nil || port == 0) {
+		return fmt.Errorf("%s: expected a port of 1 to 65535", text)
 	}
 	return nil
 }

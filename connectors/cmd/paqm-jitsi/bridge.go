@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -439,8 +440,11 @@ func (c *connector) run(ctx context.Context) error {
 // where checks the bridge's address.
 func where(text string) (string, error) {
 	u, err := url.Parse(text)
-	if err != nil || (u.Scheme != "ws" && u.Scheme != "wss") || u.Host == "" || u.Path != "" {
+	if err != nil || (u.Scheme != "ws" && u.Scheme != "wss") || u.Host == "" || text != u.Scheme+"://"+u.Host {
 		return "", fmt.Errorf("--bridge %s: expected ws://HOST:PORT", text)
+	}
+	if at, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || at == 0) {
+		return "", fmt.Errorf("--bridge %s: expected a port of 1 to 65535", text)
 	}
 	return text, nil
 }

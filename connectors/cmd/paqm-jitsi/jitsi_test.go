@@ -146,9 +146,15 @@ func TestMessages(t *testing.T) {
 }
 
 func TestAddressOfTheBridge(t *testing.T) {
-	for _, text := range []string{"", "http://h:1", "ws://", "ws://h/x", "h:1", ":"} {
+	for _, text := range []string{"", "http://h:1", "ws://", "ws://h/x", "h:1", ":", "ws://h:0",
+		"ws://h:65536", "ws://h:9090?x=1", "ws://me:secret@h:9090"} { // they would fail at each viewer's channel
 		if _, err := where(text); err == nil {
 			t.Errorf("%q is taken", text)
+		}
+	}
+	for _, text := range []string{"ws://h", "wss://h:443", "ws://[::1]:9090"} {
+		if at, err := where(text); err != nil || at != text {
+			t.Errorf("%q: %q, %v", text, at, err)
 		}
 	}
 }
