@@ -19,6 +19,13 @@ const gc = vm.runInNewContext('gc');
 const clock = new Clock();
 globalThis.setInterval = () => 0; // the popup's
 Date.now = () => clock.now;
+// Debian 12's node has no such class
+globalThis.CustomEvent ??= class extends globalThis.Event {
+  constructor(type, { detail = null, ...more } = {}) {
+    super(type, more);
+    this.detail = detail;
+  }
+};
 
 class Event {
   constructor() {
