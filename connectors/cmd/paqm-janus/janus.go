@@ -13,6 +13,7 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -59,6 +60,7 @@ type handleInfo struct {
 	Specific struct {
 		Type    string
 		Room    json.RawMessage // other plugins may call anything so
+		Bitrate json.Number     // of a publisher, as it was set last, by whoever
 		Streams []struct {
 			Type   string
 			Active bool
@@ -132,10 +134,22 @@ type subscriber struct {
 	at      time.Time
 }
 
+// limit is what a publisher may send, as Janus has it: in bit/s, 0 none.
+type limit struct {
+	bps uint32
+	ok  bool // Janus tells it
+	at  time.Time
+}
+
+func limitOf(info *handleInfo, at time.Time) limit {
+	bps, err := strconv.ParseUint(info.Specific.Bitrate.String(), 10, 32)
+	return limit{uint32(bps), err == nil, at}
+}
+
 // people is who is in the room with a connection that is made, by session and handle.
 type people struct {
 	viewers    map[string]subscriber
-	publishers []string
+	publishers map[string]limit
 	unknown    map[string]error // sessions and handles that Janus gave no answer about
 }
 
@@ -158,7 +172,9 @@ func (j *janus) people(ctx context.Context) (*people, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := &people{viewers: map[string]subscriber{}, unknown: map[string]error{}}
+	found := &people{
+		viewers: map[string]subscriber{}, publishers: map[string]limit{}, unknown: map[string]error{},
+	}
 	for _, session := range sessions.Sessions {
 		of := "/" + session.String()
 		handles, err := j.asAdmin(ctx, of, "list_handles")
@@ -167,7 +183,7 @@ func (j *janus) people(ctx context.Context) (*people, error) {
 			continue
 		}
 		for _, handle := range handles.Handles {
-			path := of + "/" + handle.String()
+			path, asked := of+"/"+handle.String(), time.Now()
 			got, err := j.asAdmin(ctx, path, "handle_info")
 			if err != nil {
 				found.fail(path, err)
@@ -177,7 +193,7 @@ func (j *janus) people(ctx context.Context) (*people, error) {
 				continue
 			}
 			if got.Info.Specific.Type == "publisher" {
-				found.publishers = append(found.publishers, path)
+				found.publishers[path] = limitOf(&got.Info, asked)
 			} else if got.Info.Specific.Type == "subscriber" {
 				found.viewers[path] = subscriber{
 					got.Info.WebRTC.ICE.Pair, pictures(&got.Info), sent(&got.Info), time.Now(),

@@ -350,6 +350,59 @@ func TestOneRefuses(t *testing.T) {
 	}
 }
 
+// What a page sets for its own pictures holds where it is less than what routers allow, and no longer than
+// that where it is more.
+func TestAPageSetsARateItself(t *testing.T) {
+	bitrate := "350000"
+	c, heard := room(t, "3", func(w http.ResponseWriter, _ *http.Request, what string) bool {
+		if what != "handle_info" {
+			return false
+		}
+		_, _ = io.WriteString(w, strings.NewReplacer("subscriber", "publisher", `"room"`,
+			`"bitrate":`+bitrate+`,"room"`).Replace(info))
+		return true
+	})
+	c.ceiling, c.start, c.granted = 1e6, 1e6, 1e6
+	step := func(is string, want ...uint64) {
+		t.Helper()
+		bitrate = is
+		for _, p := range c.set {
+			p.told = p.told.Add(-2 * look)
+		}
+		lookOnce(t, c)
+		if err := c.tell(context.Background(), c.grant(time.Now())); err != nil {
+			t.Fatal(err)
+		}
+		for _, bps := range want {
+			if len(heard) == 0 {
+				t.Fatalf("%s: he is told nothing, expected %d", is, bps)
+			}
+			if one := <-heard; one.bps != bps {
+				t.Fatalf("%s: he is told %d, expected %d", is, one.bps, bps)
+			}
+		}
+		if len(heard) != 0 {
+			t.Fatalf("%s: he is told %d", is, (<-heard).bps)
+		}
+	}
+	step("350000", 1e6) // the room's, until he is followed
+	step("350000")      // Janus is slow
+	step("1000000")
+	step("5000000", 1e6)
+	step("1000000")
+	step("200000")
+	c.ceiling, c.granted = 4e5, 4e5
+	step("200000")
+	c.ceiling = 1e5
+	step("200000", 1e5)
+	c.ceiling = 1e6
+	step("100000", 2e5)
+	step("0", 1e6)
+	if err := c.leave(); err != nil || len(heard) != 0 {
+		t.Error("told for nothing:", len(heard), err)
+	}
+}
+
 func TestCeilingAtTheEnd(t *testing.T) {
 	c, heard := room(t, "2,3", nil)
 	advice, end := running(t, c)

@@ -9,7 +9,7 @@
 //
 // Who is there, and by which addresses, is asked of the Admin API (handle_info); the rate is set by
 // the plugin's request `configure` in the publishers' own names. Without advice it is the ceiling, and so
-// it is when the program is stopped. Behind a NAT, 1:1 ones of clouds included, viewers are followed where
+// it is when the program is stopped; a page that asks for less itself has that. Behind a NAT, 1:1 ones of clouds included, viewers are followed where
 // it keeps ports; what goes through a relay is not.
 package main
 
@@ -63,16 +63,42 @@ type viewer struct {
 	uses  float64 // bit/s of pictures; 0: not known
 }
 
+// publisher is who is told what he may send.
+type publisher struct {
+	set    float64   // bit/s, told last; 0: it is not known what holds
+	before float64   // before that
+	told   time.Time // when
+	own    float64   // what somebody else has set since, his page as a rule; 0: nothing
+}
+
+// look sees whether somebody else has set a rate. Janus takes a request at once, and does it later.
+func (p *publisher) look(now limit) {
+	if p.set == 0 || !now.ok || now.at.Sub(p.told) <= look {
+		return
+	}
+	if now.bps != uint32(p.set) && now.bps != uint32(p.before) {
+		p.own, p.set = float64(now.bps), float64(now.bps)
+	}
+}
+
+// may is what he is told where others may send this rate.
+func (p *publisher) may(rate float64) float64 {
+	if p.own != 0 {
+		return min(rate, p.own)
+	}
+	return rate
+}
+
 type connector struct {
 	janus   *janus
 	client  *client.Client
 	ceiling uint64
-	floor   uint64             // no viewer, nor who speaks in his router's name, lowers all to less
-	start   uint64             // before routers have spoken
-	granted float64            // what each publisher may send now
-	viewers map[string]*viewer // by handle
-	set     map[string]float64 // bit/s, last told to each publisher, by handle
-	refused map[string]string  // why a viewer who is there can't be followed, by handle
+	floor   uint64                // no viewer, nor who speaks in his router's name, lowers all to less
+	start   uint64                // before routers have spoken
+	granted float64               // what each publisher may send now
+	viewers map[string]*viewer    // by handle
+	set     map[string]*publisher // by handle
+	refused map[string]string     // why a viewer who is there can't be followed, by handle
 }
 
 // grant finds what each publisher may send, bit/s of payload. While viewers come nothing rises: there is no
@@ -161,14 +187,19 @@ func (c *connector) lookAround(ctx context.Context, found chan<- *people) {
 // one failure would raise the rate for all.
 func (c *connector) take(there *people) {
 	before := c.set
-	c.set = map[string]float64{}
-	for name, rate := range before {
+	c.set = map[string]*publisher{}
+	for name, p := range before {
 		if there.isUnknown(name) {
-			c.set[name] = rate
+			c.set[name] = p
 		}
 	}
-	for _, name := range there.publishers {
-		c.set[name] = before[name]
+	for name, now := range there.publishers {
+		p := before[name]
+		if p == nil {
+			p = &publisher{}
+		}
+		p.look(now)
+		c.set[name] = p
 	}
 	for name, v := range c.viewers {
 		if now, ok := there.viewers[name]; ok && now.pair == v.pair {
@@ -243,16 +274,17 @@ func (c *connector) onAdvice(a client.Advice) {
 
 // tell sets the rate of publishers for whom it has changed. One who refuses keeps no other from being told.
 func (c *connector) tell(ctx context.Context, rate float64) (failed error) {
-	for name, set := range c.set {
-		if d := rate/set - 1; set != 0 && d < changed && d > -changed {
+	for name, p := range c.set {
+		may := p.may(rate)
+		if d := may/p.set - 1; p.set != 0 && d < changed && d > -changed {
 			continue
 		}
-		if err := c.janus.configure(ctx, name, uint64(rate)); err != nil {
+		p.before, p.set = p.set, 0 // if he refuses it is not known which rate holds: again next time
+		if err := c.janus.configure(ctx, name, uint64(may)); err != nil {
 			failed = errors.Join(failed, err)
-			c.set[name] = 0 // which rate holds is not known: again next time
 			continue
 		}
-		c.set[name] = rate
+		p.set, p.told = may, time.Now()
 	}
 	return failed
 }
