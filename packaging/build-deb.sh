@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Builds the Debian packages of the last commit, outside the checkout, and runs lintian on them.
+# Builds the Debian packages of the last commit, outside the checkout, and runs lintian on them. Their version
+# ends with that commit, in place of packages of earlier ones.
 # Usage: packaging/build-deb.sh [OUTPUT_DIRECTORY]    (default: out/deb)
 # Environment: DEB_BUILD_OPTIONS, DEB_BUILD_PROFILES as for dpkg-buildpackage.
 set -euo pipefail
 
 case "${1:-}" in
 -h | --help)
-	sed -n '3,5s/^# //p' "$0"
+	sed -n '3,6s/^# //p' "$0"
 	exit
 	;;
 -*)
@@ -46,9 +47,12 @@ if ! wanting=$(dpkg-checkbuilddeps "$top/packaging/debian/control" 2>&1); then
 	need_root "installing ${wanting#*dependencies: }"
 	say "installing ${wanting#*dependencies: }"
 	mkdir -p "$(cache_dir)"
-	DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends build-dep \
-		"$top/packaging" >"$(cache_dir)/build-dep.log" 2>&1 ||
-		fail "apt-get failed, see $(cache_dir)/build-dep.log"
+	log=$(cache_dir)/build-dep.log
+	get=(env DEBIAN_FRONTEND=noninteractive apt-get -q -y)
+	want=("${get[@]}" --no-install-recommends build-dep "$top/packaging")
+	# lists of weeks ago name files that the mirror has no more
+	"${want[@]}" >"$log" 2>&1 || { "${get[@]}" update >>"$log" 2>&1 && "${want[@]}" >>"$log" 2>&1; } ||
+		fail "apt-get failed, see $log"
 fi
 if ! git -C "$top" diff --quiet HEAD; then
 	echo "build-deb: there are changes that are not committed; the packages will not have them" >&2
@@ -74,8 +78,22 @@ if [ "$project" != "$version" ]; then
 	exit 1
 fi
 cp -r "$tree/packaging/debian" "$tree/debian"
+# A version of its own, and a later one for each commit: apt takes two packages of one version for the same,
+# and would leave the older one installed.
+last() { TZ=UTC git -C "$top" -c log.showSignature=false log -1 --abbrev=8 "$@"; }
+built=$full+git$(last --format=%cdg%h --date=format-local:%Y%m%d%H%M%S)
+{
+	printf 'paqm (%s) unstable; urgency=medium\n\n  * Commit %s.\n\n' "$built" "$commit"
+	printf ' -- %s  %s\n\n' "$(sed -n 's/^Maintainer: //p' "$tree/debian/control")" \
+		"$(last --format=%cD)"
+	cat "$top/packaging/debian/changelog"
+} >"$tree/debian/changelog"
 
 (cd "$tree" && dpkg-buildpackage -us -uc)
+for file in "$work"/*_*.*; do # what out has of earlier commits would be installed by the same words
+	name=${file##*/}
+	rm -f "$out/${name%%_*}_"*"${name#*"$built"}"
+done
 cp -f "$work"/*.deb "$work"/*.dsc "$work"/*.tar.* "$work"/*.changes "$work"/*.buildinfo "$out/"
 # the one tag is about an upload to Debian's own archive
 lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs "$work"/*.changes

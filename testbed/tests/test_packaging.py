@@ -2,6 +2,7 @@
 """Maintainer scripts of the packages; with the packages themselves: make test-packages."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -109,10 +110,10 @@ def build(clone: Path, *around: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def commit(clone: Path) -> None:
+def commit(clone: Path, **environment: str) -> None:
     git = ["git", "-C", str(clone), "-c", "user.name=t", "-c", "user.email=t@example.org"]
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
-        subprocess.run([*git, *words], check=True)
+        subprocess.run([*git, *words], check=True, env=os.environ | environment)
 
 
 @pytest.mark.parametrize("within", [False, True], ids=["alone", "in another repository"])
@@ -127,25 +128,81 @@ def test_packages_need_a_commit(builder: Path, within: bool) -> None:
     assert not (builder / "out").exists()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="installs packages: needs root")
-def test_packages_are_built_without_a_cache(
-    builder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where nothing else of this project has run, the log of apt-get has no directory yet."""
+@pytest.fixture
+def wanting(builder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The log of apt-get, where a build dependency is missing until its lists are renewed."""
     commit(builder)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    wanting = tmp_path / "bin" / "dpkg-checkbuilddeps"
-    wanting.unlink()
-    wanting.write_text("#!/bin/sh\necho 'error: Unmet build dependencies: dh' >&2\nexit 1\n")
+    (tmp_path / "bin" / "dpkg-checkbuilddeps").unlink()
+    for name, text in (
+        ("dpkg-checkbuilddeps", "echo 'error: Unmet build dependencies: dh' >&2\nexit 1"),
+        ("apt-get", 'echo "$*"\ncase "$*" in *update) touch new ;; *) [ -e new ] ;; esac'),
+    ):
+        program = tmp_path / "bin" / name
+        program.write_text(f"#!/bin/sh\ncd {tmp_path} || exit\n{text}\n")
+        program.chmod(0o755)
+    return tmp_path / "cache" / "paqm" / "build-dep.log"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="installs packages: needs root")
+def test_packages_are_built_without_a_cache(builder: Path, wanting: Path, tmp_path: Path) -> None:
+    """Where nothing else of this project has run, the log of apt-get has no directory yet."""
     (tmp_path / "bin" / "apt-get").write_text('#!/bin/sh\necho "$*"\nexit 100\n')
-    for name in ("dpkg-checkbuilddeps", "apt-get"):
-        (tmp_path / "bin" / name).chmod(0o755)
-    log = tmp_path / "cache" / "paqm" / "build-dep.log"
     status, said = build(builder)
     assert (status, said) == (
-        2, f"build-deb: installing dh\nbuild-deb: apt-get failed, see {log}\n"
+        2, f"build-deb: installing dh\nbuild-deb: apt-get failed, see {wanting}\n"
     )  # fmt: skip
-    assert "build-dep" in log.read_text()
+    assert "build-dep" in wanting.read_text()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="installs packages: needs root")
+def test_old_lists_of_packages_are_renewed(builder: Path, wanting: Path) -> None:
+    """What they name is on no mirror any more after the next update of Debian."""
+    build(builder)
+    words = [line.split()[-2:] for line in wanting.read_text().splitlines()]
+    dep = ["build-dep", str(builder / "packaging")]
+    assert words == [dep, ["-y", "update"], dep]
+
+
+FAKE = """#!/bin/sh
+version=$(dpkg-parsechangelog -S Version) &&
+	touch ../paqm_$version.dsc ../paqm_$version.changes ../paqm_$version.buildinfo &&
+	dpkg-parsechangelog >../paqmd_${version}_amd64.deb
+"""
+
+
+def test_packages_of_each_commit_have_a_version(builder: Path, tmp_path: Path) -> None:
+    """Those of a later one are newer: apt does not install what has the version that is there."""
+    for name in ("meson.build", "packaging/debian/changelog"):
+        shutil.copy(cache.REPO / name, builder / name)
+    program = tmp_path / "bin" / "dpkg-buildpackage"
+    program.unlink()
+    program.write_text(FAKE)
+    program.chmod(0o755)
+    out = builder / "out" / "deb"
+    changelog = (builder / "packaging" / "debian" / "changelog").read_text()
+    found = re.findall(r"^paqm \((\S+)\)", changelog)
+    for second in (58, 59):
+        (builder / "changed").write_text(str(second))
+        commit(builder, GIT_COMMITTER_DATE=f"2026-12-01T23:59:{second}-0500")
+        status, said = build(builder)
+        assert status == 0, said
+        (package,) = out.glob("paqmd_*.deb")  # none of an earlier commit beside it
+        found.append(package.name.split("_")[1])
+        assert f"Version: {found[-1]}\n" in package.read_text()
+    release, old, new = found
+    assert new.startswith(f"{release}+git20261202045959g")
+    for one, other in ((release, old), (old, new)):
+        assert not subprocess.run(["dpkg", "--compare-versions", one, "lt", other]).returncode
+
+
+def test_what_tests_need_is_a_build_dependency() -> None:
+    """They run when packages are built, on machines that nothing else has prepared."""
+    setup = (cache.REPO / "setup" / "packages.txt").read_text()
+    control = (cache.REPO / "packaging" / "debian" / "control").read_text()
+    wants = re.findall(r"^gstreamer1.0-(?:libav|plugins-\w+|tools)$", setup, re.MULTILINE)
+    depends = re.findall(r"^ +(\S+) <!nocheck>,$", control, re.MULTILINE)
+    assert wants and set(wants) <= set(depends)
 
 
 @pytest.mark.skipif(not may_mount(), reason="a directory is mounted: needs root")
