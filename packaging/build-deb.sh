@@ -95,6 +95,7 @@ for file in "$work"/*_*.*; do # what out has of earlier commits would be install
 	rm -f "$out/${name%%_*}_"*"${name#*"$built"}"
 done
 cp -f "$work"/*.deb "$work"/*.dsc "$work"/*.tar.* "$work"/*.changes "$work"/*.buildinfo "$out/"
-# the one tag is about an upload to Debian's own archive
-lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs "$work"/*.changes
 echo "build-deb: packages are in $out"
+# the one tag is about an upload to Debian's own archive
+lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs "$work"/*.changes ||
+	fail "the packages are good to install, but not as Debian wants them: see lintian's words above"
