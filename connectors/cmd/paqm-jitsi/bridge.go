@@ -7,7 +7,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -100,13 +99,8 @@ func (c *connector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			config.Header.Set(name, value)
 		}
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), dialMax)
-	bridge, err := config.DialContext(ctx)
-	cancel()
+	bridge, err := dial(r.Context(), config)
 	if err != nil {
-		if dial := (*websocket.DialError)(nil); errors.As(err, &dial) {
-			err = dial.Err // without the address: the password is in it
-		}
 		log.Printf("paqm-jitsi: %s: the bridge does not take the channel: %v", r.URL.Path, err)
 		http.Error(w, "the bridge does not take this channel", http.StatusBadGateway)
 		return

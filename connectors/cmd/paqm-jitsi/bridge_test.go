@@ -99,6 +99,41 @@ func TestStuckBridge(t *testing.T) {
 	<-left
 }
 
+// A bridge whose answer has no end is left, and what it says is not kept.
+func TestEndlessAnswer(t *testing.T) {
+	const much = 32 << 20 // more than sockets hold
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	taken := make(chan int, 1)
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		sum, line := 0, append([]byte("A: "), bytes.Repeat([]byte{'a'}, 1<<16)...)
+		_, err = conn.Write([]byte("HTTP/1.1 101 Switching Protocols\r\n"))
+		for err == nil && sum < much {
+			var n int
+			n, err = conn.Write(append(line, "\r\n"...))
+			sum += n
+		}
+		taken <- sum
+	}()
+	c := &connector{bridge: "ws://" + listener.Addr().String()}
+	answer := httptest.NewRecorder()
+	c.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, channel+"a/b/c?pwd=p", nil))
+	if answer.Code != http.StatusBadGateway {
+		t.Error(answer.Code)
+	}
+	if sum := <-taken; sum >= much {
+		t.Errorf("%d bytes of its answer were taken", sum)
+	}
+}
+
 // A ping that comes long after the last message was sent is answered, and the channel stays.
 func TestPingAfterSilence(t *testing.T) {
 	e := opened(t, func(conn *websocket.Conn) {
