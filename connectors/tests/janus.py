@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 TOP = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "feedback-daemon" / "tests"))
@@ -75,6 +76,28 @@ def flow(t: Trial) -> int:
     return int(found[0].rpartition(":")[2])
 
 
+def ask(t: Trial, url: str, **words: Any) -> dict[str, Any]:
+    """What Janus answers."""
+    text = json.dumps(words | {"transaction": "test", "admin_secret": "admin"})
+    program = ("import sys, urllib.request as r\n"
+               "print(r.urlopen(r.Request(sys.argv[1], sys.argv[2].encode())).read().decode())")
+    done = subprocess.run(["ip", "netns", "exec", t.net.sender, sys.executable, "-c", program, url,
+                           text], capture_output=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def publisher(t: Trial, admin: str) -> str:
+    """His session and handle."""
+    for session in ask(t, admin, janus="list_sessions")["sessions"]:
+        for handle in ask(t, f"{admin}/{session}", janus="list_handles")["handles"]:
+            of = f"/{session}/{handle}"
+            info = ask(t, admin + of, janus="handle_info")["info"]
+            if info["plugin_specific"].get("type") == "publisher":
+                return of
+    raise AssertionError("Janus has no publisher")
+
+
 def check(t: Trial, programs: str, layers: str) -> None:
     """Ceiling, advice, less advice, none."""
     inside = ["ip", "netns", "exec"]
@@ -108,6 +131,13 @@ def check(t: Trial, programs: str, layers: str) -> None:
                 t.answer(wire.build(wire.quoted(t.packet_to(port)), seq, rate, period=5000))
                 remb(load, rate / 1.05)
             print("ok: the publisher is told what the router allows", flush=True)
+            of = publisher(t, api[1])
+            for own, expected in ((300_000, 300_000), (3_000_000, 400_000 / 1.05)):
+                time.sleep(2.5)  # else it may be taken for what paqm-janus has set before
+                ask(t, api[0] + of, janus="message", body={"request": "configure", "bitrate": own})
+                remb(load, own)
+                remb(load, expected)
+            print("ok: what his page asks for holds, if it is less than that", flush=True)
             remb(load, CEILING)  # the router has fallen silent
             print("ok: the ceiling again", flush=True)
         finally:
