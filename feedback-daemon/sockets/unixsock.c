@@ -65,8 +65,10 @@ static int clear_stale(const struct sockaddr_un *sa, int type)
 		return -1;
 	}
 	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
+	if (fd < 0) {
+		log_line("cannot create a socket: %s", strerror(errno));
 		return -1;
+	}
 	err = connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) ? errno : 0;
 	close(fd);
 	if (err != ECONNREFUSED) {
@@ -75,7 +77,11 @@ static int clear_stale(const struct sockaddr_un *sa, int type)
 			 sa->sun_path, err ? " or not ours: " : "", err ? strerror(err) : "");
 		return -1;
 	}
-	return unlink(sa->sun_path);
+	if (!unlink(sa->sun_path))
+		return 0;
+	log_line("%s is left of an earlier paqmd and cannot be removed: %s", sa->sun_path,
+		 strerror(errno));
+	return -1;
 }
 
 int unixsock_listen(const struct daemon *d, const struct sandbox_user *user, const char *path,

@@ -107,6 +107,21 @@ def check_umask(t: Trial) -> None:
     print("ok started under umask 077", flush=True)
 
 
+def check_left_socket(t: Trial) -> None:
+    """A socket of an earlier paqmd where nothing can be removed is named."""
+    t.ipc.parent.mkdir(parents=True, exist_ok=True)
+    t.ipc.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as left:
+        left.bind(str(t.ipc))
+    run = ["unshare", "--mount", "sh", "-c", 'mount -o bind,ro "$1" "$1" && shift && exec "$@"',
+           "sh", str(t.ipc.parent), *t.command]
+    out = subprocess.run(run, capture_output=True, text=True, check=False)
+    t.ipc.unlink()
+    why = "is left of an earlier paqmd and cannot be removed: Read-only file system"
+    assert (out.returncode, out.stderr) == (1, f"paqmd: {t.ipc} {why}\n"), out
+    print("ok a socket that cannot be removed", flush=True)
+
+
 def let_read(path: Path, rights: int) -> None:
     """Rights of nobody by an access list, as the service manager gives them; none of a group."""
     entries = ((1, rights, -1), (2, rights, NOBODY), (4, 0, -1), (16, rights, -1), (32, 0, -1))

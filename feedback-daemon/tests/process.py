@@ -44,6 +44,7 @@ from faults import (
 )
 from privileges import (
     check_credential,
+    check_left_socket,
     check_manager,
     check_refused,
     check_service_user,
@@ -57,12 +58,12 @@ from settings import check_absent, check_config, check_other_names, check_reload
 
 CHECKS: list[Callable[[Trial], None]] = [
     check_config, check_paqmctl, check_shape, check_silence, check_service_user, check_credential,
-    check_umask, check_weak_root, check_reload, check_absent, check_other_names, check_netlink,
-    check_vlan, check_stacks, check_guest, check_early, check_own_queue, check_container, check_why,
-    check_manager, check_rude, check_shares, check_rights, check_many_groups, check_host_key,
-    check_open_source, check_many_sockets, check_batches, check_refused, check_sleep, check_flood,
-    check_starved, check_opener, check_hangs, check_unread_pipe, check_unread_terminal,
-    check_closed,
+    check_left_socket, check_umask, check_weak_root, check_reload, check_absent, check_other_names,
+    check_netlink, check_vlan, check_stacks, check_guest, check_early, check_own_queue,
+    check_container, check_why, check_manager, check_rude, check_shares, check_rights,
+    check_many_groups, check_host_key, check_open_source, check_many_sockets, check_batches,
+    check_refused, check_sleep, check_flood, check_starved, check_opener, check_hangs,
+    check_unread_pipe, check_unread_terminal, check_closed,
 ]
 
 
