@@ -2,6 +2,7 @@
 /* What may vanish in the middle of a call; see device.h. */
 #include "streamer/call/device.h"
 
+#include "streamer/call/drift.h"
 #include "streamer/media/parts.h"
 
 struct device {
@@ -11,6 +12,7 @@ struct device {
 	GstPad *towards; /* it, from the joint, out of all bins that this is in */
 	GstPadChainFunction chain;
 	GstClockTime offset; /* running time at which it was opened, or began */
+	struct drift drift;  /* its streaming thread */
 	gint lost, given;    /* atomic */
 	guint retry;
 	gboolean stopped;
@@ -34,6 +36,19 @@ static GstFlowReturn give(GstPad *pad, GstObject *parent, GstBuffer *buf)
 	return GST_FLOW_OK;
 }
 
+/* A sound card's count of samples is held to the host's time. */
+static void keep_time(struct device *d, GstBuffer *buf)
+{
+	GstClockTime now = gst_element_get_current_running_time(d->p.pipeline);
+	gint64 begin = (gint64)GST_BUFFER_PTS(buf), moved;
+
+	if (!GST_BUFFER_PTS_IS_VALID(buf) || !GST_BUFFER_DURATION_IS_VALID(buf) ||
+	    !GST_CLOCK_TIME_IS_VALID(now))
+		return;
+	moved = drift_follow(&d->drift, begin + (gint64)GST_BUFFER_DURATION(buf), (gint64)now);
+	GST_BUFFER_PTS(buf) = (GstClockTime)MAX(begin + moved, 0);
+}
+
 /* Its time begins when it is opened, as files have it; the pipeline's began before. */
 static GstPadProbeReturn on_given(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
@@ -45,6 +60,8 @@ static GstPadProbeReturn on_given(GstPad *pad, GstPadProbeInfo *info, gpointer d
 		GST_BUFFER_PTS(buf) += d->offset;
 	if (GST_BUFFER_DTS_IS_VALID(buf))
 		GST_BUFFER_DTS(buf) += d->offset;
+	if (d->p.counts)
+		keep_time(d, buf);
 	info->data = buf;
 	works(d);
 	return GST_PAD_PROBE_OK;
@@ -180,6 +197,7 @@ void device_open(struct device *d)
 		return;
 	open = gst_element_get_static_pad(d->bin, "open");
 	g_atomic_int_set(&d->given, 0);
+	d->drift = (struct drift){0};
 	d->offset = gst_element_get_current_running_time(d->p.pipeline);
 	gst_bin_add(GST_BIN(d->p.pipeline), d->bin);
 	if (d->p.source)

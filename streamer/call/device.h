@@ -28,6 +28,7 @@ typedef void (*device_fn)(const char *what, enum device_return returns, const ch
  * @what: for people; must live as long as the device
  * @elements: as gst-launch has them
  * @source: it gives; else it takes
+ * @counts: what it gives has time stamps by a clock of its own, see drift.h
  * @joint: an identity in a bin of the pipeline; its pad towards the device is the device's
  * @probe: sees what a device that takes is given; NULL: nobody
  * @made: sees the elements before they are used; NULL: nobody
@@ -36,7 +37,7 @@ typedef void (*device_fn)(const char *what, enum device_return returns, const ch
 struct device_params {
 	const char *what;
 	const char *elements;
-	gboolean source;
+	gboolean source, counts;
 	enum device_return returns;
 	GstElement *pipeline, *joint;
 	GstPadProbeCallback probe;

@@ -389,6 +389,7 @@ gboolean call_use_device(struct call *c, enum call_device kind, GError **error)
 		.what = strcmp(option, kinds[kind].usual) ? option : kinds[kind].what,
 		.elements = elements,
 		.source = kinds[kind].source,
+		.counts = kind == CALL_MICROPHONE && usual,
 		.returns = DEVICE_RETRIED,
 		.pipeline = c->pipeline,
 		.joint = part_of(c->pipeline, kinds[kind].joint),

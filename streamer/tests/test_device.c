@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A device that is not there: what stands in for it is never taken for the device itself. */
+/*
+ * A device that is not there: what stands in for it is never taken for the device itself. One whose
+ * clock is fast gives nothing that is of the future.
+ */
+#include <gst/check/gsttestclock.h>
+
 #include "core/tests/check.h"
 #include "streamer/call/device.h"
 
 #define TIMES 50
 
-static int lost, back;
+static int lost, back, pieces;
 
 static void on_tell(const char *what, enum device_return returns, const char *why, gpointer data)
 {
@@ -51,6 +56,72 @@ TEST(never_there)
 	gst_element_set_state(pipeline, GST_STATE_NULL);
 	device_free(d);
 	gst_object_unref(bus);
+	gst_object_unref(pipeline);
+}
+
+#define PIECE (10 * GST_MSECOND)
+
+/* Whether what came last has not been recorded yet, by its time stamp. */
+static GstPadProbeReturn on_piece(GstPad *pad, GstPadProbeInfo *info, gpointer pipeline)
+{
+	GstBuffer *buf = GST_PAD_PROBE_INFO_BUFFER(info);
+	GstClockTime now = gst_element_get_current_running_time(pipeline);
+
+	(void)pad;
+	CHECK(GST_BUFFER_PTS(buf) + GST_BUFFER_DURATION(buf) <= now);
+	g_atomic_int_inc(&pieces);
+	return GST_PAD_PROBE_OK;
+}
+
+/* Its own time is ahead by a fiftieth: two pieces in a second. */
+TEST(fast_card)
+{
+	GstElement *room = gst_parse_bin_from_description(
+		"identity name=joint ! fakesink async=false sync=false", FALSE, NULL);
+	GstElement *pipeline = gst_pipeline_new(NULL), *card;
+	GstClock *clock = gst_test_clock_new();
+	struct device_params p = {
+		.what = "microphone",
+		.elements = "identity name=card",
+		.source = TRUE,
+		.counts = TRUE,
+		.pipeline = pipeline,
+		.joint = gst_bin_get_by_name(GST_BIN(room), "joint"),
+		.tell = on_tell,
+	};
+	struct device *d = device_new(&p, NULL);
+	GstSegment segment;
+	GstPad *in;
+
+	gst_pipeline_use_clock(GST_PIPELINE(pipeline), clock);
+	in = gst_element_get_static_pad(p.joint, "sink");
+	gst_pad_add_probe(in, GST_PAD_PROBE_TYPE_BUFFER, on_piece, pipeline, NULL);
+	gst_object_unref(in);
+	gst_object_unref(p.joint);
+	gst_bin_add(GST_BIN(pipeline), room);
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	device_open(d);
+	card = gst_bin_get_by_name(GST_BIN(device_elements(d)), "card");
+	in = gst_element_get_static_pad(card, "sink");
+	gst_segment_init(&segment, GST_FORMAT_TIME);
+	gst_pad_send_event(in, gst_event_new_stream_start("card"));
+	gst_pad_send_event(in, gst_event_new_segment(&segment));
+	for (guint64 n = 0; n < 500; n++) {
+		GstBuffer *buf = gst_buffer_new_allocate(NULL, 960, NULL);
+
+		gst_test_clock_set_time(GST_TEST_CLOCK(clock),
+					GST_SECOND + (n + 1) * PIECE * 50 / 51);
+		GST_BUFFER_PTS(buf) = GST_SECOND + n * PIECE;
+		GST_BUFFER_DURATION(buf) = PIECE;
+		gst_pad_chain(in, buf);
+	}
+	same("pieces", g_atomic_int_get(&pieces), 500);
+	gst_object_unref(in);
+	gst_object_unref(card);
+	device_stop(d);
+	gst_element_set_state(pipeline, GST_STATE_NULL);
+	device_free(d);
+	gst_object_unref(clock);
 	gst_object_unref(pipeline);
 }
 
