@@ -25,6 +25,7 @@
 
 #include "streamer/encoder/framebudget.h"
 #include "streamer/encoder/pixels.h"
+#include "streamer/encoder/steps.h"
 #include "streamer/encoder/x264setup.h"
 #include "streamer/rtp/wire.h"
 
@@ -50,21 +51,15 @@
 #define RISE_AFTER 6
 /* What was given up at a rate returns at once when the rate is this many times as high. */
 #define RISE_RATE 1.5
-#define SIDE_MIN 96 /* no picture is made smaller than this, either way */
 #define QP_REF 31
-#define QP_NO_FIT 52 /* coarser than any: a picture that has to be simplified, or left out */
-
-/* What is given up, step by step: pictures first, then their size. To climb back pictures
- * must be finer than the floor by more than the climb will cost: twice as many pictures
- * cost 6 steps of the quantizer, four times as many pixels some 9.
- */
-static const struct step {
-	int every;  /* one in this many pictures is coded */
-	int shrink; /* its sides divided by this */
-	int finer;
-} steps[] = {{1, 1, 0}, {2, 1, 10}, {2, 2, 14}, {2, 4, 14}};
 
 #define SHRINK_FINER 9
+/* What is simplified once stays so while it is coarse: of what was thrown away no next picture can
+ * make use, and each would begin afresh.
+ */
+#define BLOCK_LEAST 4
+#define BLOCK_MOST 64
+#define QP_FINE 47
 
 struct h264_enc {
 	struct h264_config cfg;
@@ -78,8 +73,8 @@ struct h264_enc {
 	double qp_sum;	 /* over the pictures of this group */
 	double coded_qp; /* over those that were coded */
 	int coded;
-	size_t step;				       /* of steps[] */
-	double fell[sizeof(steps) / sizeof(steps[0])]; /* rate at which each was entered */
+	size_t step;	    /* of steps.h */
+	double fell[STEPS]; /* rate at which each was entered */
 	int rest;   /* pictures still to be left out: the last one coded has their time, too */
 	int way;    /* where the last groups ask to go: 1 gives up more, -1 less */
 	int groups; /* this many of them in a row */
@@ -94,6 +89,7 @@ struct h264_enc {
 	unsigned int frame;
 	unsigned int group;
 	bool key_due; /* asked for while pictures were left out */
+	int block;    /* pictures are simplified to, from the beginning; 0: they are not */
 	int64_t pts;
 	struct ra_fit fit;
 	uint8_t *small;	 /* picture of less size */
@@ -123,7 +119,7 @@ static bool open_x264(struct h264_enc *enc)
 {
 	if (enc->x264)
 		x264_encoder_close(enc->x264);
-	enc->shrink = steps[enc->step].shrink;
+	enc->shrink = step_shrink(&enc->cfg, enc->step);
 	enc->width = shrunk(enc->cfg.width, enc->shrink);
 	enc->height = shrunk(enc->cfg.height, enc->shrink);
 	enc->param.i_width = enc->width;
@@ -421,17 +417,6 @@ static bool encode_once(struct h264_enc *enc, x264_picture_t *in, const struct b
 	return collect(enc, nal, nals, out);
 }
 
-/* Whether there is a step below the present one. */
-static bool may_fall(const struct h264_enc *enc)
-{
-	size_t next = enc->step + 1;
-
-	if (next >= sizeof(steps) / sizeof(steps[0]))
-		return false;
-	return steps[next].shrink == 1 || (enc->cfg.width / steps[next].shrink >= SIDE_MIN &&
-					   enc->cfg.height / steps[next].shrink >= SIDE_MIN);
-}
-
 /*
  * Below the floor of quality fewer pictures are better than worse ones, and smaller
  * ones better than unrecognizable ones. Of two pictures the coded one has both
@@ -445,15 +430,17 @@ static void judge_quality(struct h264_enc *enc)
 	enc->coded_qp = enc->coded = 0;
 	if (enc->cfg.mode != H264_MODE_TRIM || enc->cfg.floor_qp >= QP_NO_FIT)
 		return;
-	if (qp > enc->cfg.floor_qp && may_fall(enc))
+	if (qp > enc->cfg.floor_qp && step_below(&enc->cfg, enc->step, qp) > enc->step)
 		way = 1;
 	else if (enc->step > 0 && qp <= enc->cfg.floor_qp - steps[enc->step].finer)
 		way = -1;
 	enc->groups = way == enc->way ? enc->groups + 1 : 1;
 	enc->way = way;
-	if (!way || enc->groups < (way < 0 ? RISE_AFTER : qp > 51 ? FALL_NO_FIT : FALL_AFTER))
+	if (!way || enc->groups < (way < 0	      ? RISE_AFTER
+				   : qp > QP_COARSEST ? FALL_NO_FIT
+						      : FALL_AFTER))
 		return;
-	set_step(enc, enc->step + way);
+	set_step(enc, way > 0 ? step_below(&enc->cfg, enc->step, qp) : enc->step - 1);
 }
 
 /* Estimate the exponent of the rate model, where quantizers are what RA-SVBR said. */
@@ -509,10 +496,10 @@ static bool over(const struct h264_output *out, const struct budget *b)
  *
  * At very low rates a detailed picture may not fit even at the coarsest
  * quantizer. Then what was coded is thrown away and a coarser copy of the
- * picture starts the stream afresh; the very first one may take longer, since there is nothing
- * to be seen before it. When earlier pictures have used up the
- * delay budget, after a steep fall of the allowance, the picture is left out:
- * out->size is 0.
+ * picture starts the stream afresh, as do coarser copies of the next ones until they could be
+ * finer; the very first one may take longer, since there is nothing to be seen before it. When
+ * earlier pictures have used up the delay budget, after a steep fall of the allowance, the picture
+ * is left out: out->size is 0.
  *
  * Return: false when libx264 failed or memory ran out; the encoder is then dead.
  */
@@ -546,9 +533,9 @@ bool h264_encode(struct h264_enc *enc, const uint8_t *const source[3], const int
 		leave_out(enc, &b, key, out);
 		return true;
 	}
-	if (enc->shrink != steps[enc->step].shrink) {
+	if (enc->shrink != step_shrink(&enc->cfg, enc->step)) {
 		/* The group's quantizer is of the larger size. */
-		if (enc->shrink < steps[enc->step].shrink)
+		if (enc->shrink < step_shrink(&enc->cfg, enc->step))
 			enc->finer += SHRINK_FINER;
 		if (!open_x264(enc))
 			return false;
@@ -565,13 +552,17 @@ bool h264_encode(struct h264_enc *enc, const uint8_t *const source[3], const int
 	key |= enc->key_due;
 	enc->key_due = false;
 	in.i_type = key || enc->fresh ? X264_TYPE_IDR : X264_TYPE_AUTO;
-	if (!encode_once(enc, &in, &b, out))
+	if ((enc->block && !simplify(enc, &in.img, plane, stride, enc->block)) ||
+	    !encode_once(enc, &in, &b, out))
 		return false;
 	enc->coded++;
-	enc->coded_qp += over(out, &b) ? QP_NO_FIT : out->pic.qp;
-	for (int block = 4; block <= 64 && over(out, &b); block *= 2) {
+	enc->coded_qp += enc->block || over(out, &b) ? QP_NO_FIT : out->pic.qp;
+	if (enc->block && !over(out, &b) && out->pic.qp < QP_FINE)
+		enc->block = enc->block > BLOCK_LEAST ? enc->block / 2 : 0;
+	while (enc->block < BLOCK_MOST && over(out, &b)) {
+		enc->block = enc->block ? 2 * enc->block : BLOCK_LEAST;
 		in.i_type = X264_TYPE_IDR;
-		if (!simplify(enc, &in.img, plane, stride, block) ||
+		if (!simplify(enc, &in.img, plane, stride, enc->block) ||
 		    !encode_once(enc, &in, &b, out))
 			return false;
 	}

@@ -85,6 +85,36 @@ GST_START_TEST(test_quality_floor)
 }
 GST_END_TEST;
 
+/* What hardly fits goes on: seldom, simple, and mostly without beginning afresh. */
+GST_START_TEST(test_hardly_fits)
+{
+	static const struct {
+		guint64 rate;
+		gboolean nature;
+		guint pictures, keys; /* at least, at most */
+	} rows[] = {{12000, TRUE, 40, 6}, {30000, FALSE, 120, 5}, {40000, FALSE, 120, 12}};
+
+	for (guint k = 0; k < G_N_ELEMENTS(rows); k++) {
+		struct seen seen;
+		GstHarness *h = new_encoder(&seen);
+		guint keys = 0;
+
+		g_object_set(h->element, "rate", rows[k].rate, NULL);
+		start(h);
+		if (!rows[k].nature)
+			encode(h, 0, 240, 240, 120);
+		for (guint n = 0; rows[k].nature && n < 240; n++)
+			fail_unless_equals_int(gst_harness_push(h, natural(n)), GST_FLOW_OK);
+		for (guint i = 0; i < seen.pictures->len; i++)
+			keys += nth(&seen, i)->type == 'I';
+		fail_unless(seen.pictures->len >= rows[k].pictures && keys <= rows[k].keys,
+			    "%u bit/s: %u pictures, %u of them keys", (guint)rows[k].rate,
+			    seen.pictures->len, keys);
+		finish(h, &seen);
+	}
+}
+GST_END_TEST;
+
 /* Decode a stream without one of its pictures; the pictures that come out. */
 static GPtrArray *decode_without(GPtrArray *stream, guint missing)
 {
@@ -247,6 +277,7 @@ static Suite *floor_suite(void)
 	tcase_add_test(tc, test_refresh_heals);
 	tcase_add_test(tc, test_quality_floor);
 	tcase_add_test(tc, test_floor_rate_step);
+	tcase_add_test(tc, test_hardly_fits);
 	tcase_add_test(tc, test_floor_of_what_does_not_fit);
 	tcase_add_test(tc, test_no_floor);
 	return s;
