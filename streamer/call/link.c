@@ -403,7 +403,11 @@ static int receive(struct call_link *l, const char **why)
 	if (n < 0 && !gnutls_error_is_fatal((int)n))
 		return 0;
 	l->ended = n == 0;
-	*why = n ? gnutls_strerror((int)n) : "the peer hung up";
+	/* GnuTLS' words for a program that was killed, or a host that was cut off, help nobody */
+	*why = !n ? "the peer hung up"
+	       : n == GNUTLS_E_PREMATURE_TERMINATION || n == GNUTLS_E_PULL_ERROR
+		       ? "the connection broke off without a hang-up"
+		       : gnutls_strerror((int)n);
 	return -1;
 }
 
