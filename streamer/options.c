@@ -356,8 +356,10 @@ gboolean close_log(FILE *f, const char *name)
 	if (!f)
 		return TRUE;
 	bad = ferror(f) != 0;
+	errno = 0; /* of what failed before, this is not the reason any more */
 	if (fclose(f) != 0 || bad) {
-		g_printerr("paqm-streamer: %s is incomplete: %s\n", name, g_strerror(errno));
+		g_printerr("paqm-streamer: %s is incomplete: %s\n", name,
+			   errno ? g_strerror(errno) : "it could not be written to");
 		return FALSE;
 	}
 	return TRUE;

@@ -14,23 +14,39 @@ struct y4m_file {
 	struct inbound *inbound;
 	char *path;
 	FILE *file;
+	GstSample *first; /* not written yet */
 };
 
-/* Streaming thread. What fails is the device's affair: it is given up. */
+/* Their pace comes before the first of them; VP8 and others do not tell it. */
+static gboolean write_first(struct y4m_file *f, int n, int d)
+{
+	gboolean ok = y4m_write(f->file, f->first, TRUE, n, d);
+
+	g_clear_pointer(&f->first, gst_sample_unref);
+	return ok;
+}
+
+/*
+ * Streaming thread. What fails is the device's affair: it is given up. The first picture waits for
+ * the next one, since nobody knows the pace of a single one.
+ */
 static GstFlowReturn on_picture(GstAppSink *sink, gpointer data)
 {
 	GstSample *sample = gst_app_sink_pull_sample(sink);
 	struct y4m_file *f = data;
-	gboolean first = !f->file, ok;
-	int n = 0, d = 0;
+	gboolean ok;
+	int n, d;
 
 	if (!sample)
 		return GST_FLOW_EOS;
-	if (first) {
+	if (!f->file) {
 		f->file = fopen(f->path, "we");
-		inbound_pace(f->inbound, &n, &d); /* VP8 and others do not tell theirs */
+		f->first = gst_sample_ref(sample);
+		ok = f->file != NULL;
+	} else {
+		inbound_pace(f->inbound, &n, &d);
+		ok = (!f->first || write_first(f, n, d)) && y4m_write(f->file, sample, FALSE, n, d);
 	}
-	ok = f->file && y4m_write(f->file, sample, first, n, d);
 	gst_sample_unref(sample);
 	if (ok)
 		return GST_FLOW_OK;
@@ -43,6 +59,9 @@ static void close_file(gpointer data)
 {
 	struct y4m_file *f = data;
 
+	if (f->file && f->first)
+		write_first(f, 24, 1); /* the call has no inbound any more */
+	g_clear_pointer(&f->first, gst_sample_unref);
 	close_log(f->file, f->path);
 	g_free(f->path);
 	g_free(f);

@@ -192,6 +192,22 @@ def codings(streamer: str, tmp: Path, secret_file: str) -> None:
     refused(streamer, "no264enc", where, *common, "--encoder", "no264enc")
 
 
+def few(streamer: str, tmp: Path, secret_file: str) -> None:
+    """7.5 pictures a second: the first is shown before the next one tells the pace."""
+    where, seen, clip = f"127.0.0.1:{free_port()}", tmp / "few-seen.y4m", tmp / "few.y4m"
+    streams.write_clip(clip)
+    clip.write_bytes(clip.read_bytes().replace(b"F24:1", b"F15:2", 1))
+    sound = ("--audio", "none", "--audio-sink", "none", "--secret", secret_file, "--paqmd", "none")
+    listener = Program(HERE, streamer, "call", "--listen", where, *sound, "--source", "none",
+                       "--sink", seen, "--record", tmp / "few-l")
+    caller = Program(HERE, streamer, "call", where, *sound, "--source", clip, "--sink", "none")
+    wait_for_rows(tmp / "few-l" / "video.csv", 8, listener, caller)
+    hang_up(caller, listener)
+    with seen.open("rb") as file:
+        head = file.readline()
+    assert b" F15:2 " in head, head
+
+
 def events(path: Path, kind: str) -> list[str]:
     return [row["detail"] for row in trial.rows(path / "events.csv") if row["event"] == kind]
 
@@ -401,6 +417,7 @@ def main(streamer: str) -> None:
             assert "key" not in text and "secret" not in text
             assert events(tmp / end_name, "refused") == ["nothing"] * 2
         codings(streamer, tmp, good)
+        few(streamer, tmp, good)
         losses(streamer, tmp, good)
         late(streamer, tmp, good)
         pipes(streamer, tmp, good)
