@@ -295,6 +295,8 @@ int cmd_send(int argc, char **argv)
 				   .data = &s}};
 	GError *error = NULL;
 	GRand *rand = NULL;
+	gboolean named;
+	char *host;
 
 	g_set_prgname("paqm-streamer send");
 	if (!send_parse(&s, argc, argv, &error))
@@ -312,8 +314,12 @@ int cmd_send(int argc, char **argv)
 	if (!outgoing_check(&s.out, &error) || !send_open_sockets(&s, &error) ||
 	    !send_open_logs(&s, &error) || !send_build(&s, rand, &error))
 		goto out;
-	printf("sending to %s from port %u, SSRC %u, %.0f to %.0f kbit/s\n", s.to,
-	       socket_port(s.rtp), s.out.ssrc, s.out.rate_min / 1e3, s.out.rate_max / 1e3);
+	host = address_host(s.dest);
+	named = !strstr(s.to, host); /* which of its addresses it is, is not to be guessed */
+	printf("sending to %s%s%s%s from port %u, SSRC %u, %.0f to %.0f kbit/s\n", s.to,
+	       named ? " (" : "", named ? host : "", named ? ")" : "", socket_port(s.rtp),
+	       s.out.ssrc, s.out.rate_min / 1e3, s.out.rate_max / 1e3);
+	g_free(host);
 	fflush(stdout);
 	run(&s);
 out:

@@ -567,6 +567,10 @@ def usage(program: str, tmp: Path) -> None:
                               timeout=60)
         check(word in done.stderr and "CRITICAL" not in done.stderr, f"{arguments}: {done.stderr}")
         check(done.returncode == 2, f"{arguments}: status {done.returncode}")
+    to = ["send", "--to", "localhost:9", "--source", "test", "--paqmd", "none", "--duration", "0.2"]
+    done = subprocess.run([program, *to], capture_output=True, text=True, check=False, timeout=60)
+    check(re.match(r"sending to localhost:9 \((127\.0\.0\.1|::1)\) from", done.stdout) is not None,
+          f"name: {done.stdout}{done.stderr}")
     done = subprocess.run([program, "--help"], capture_output=True, text=True, check=False)
     check(done.returncode == 0 and "recv" in done.stdout, "--help")
     for words, name in (
