@@ -445,6 +445,7 @@ gboolean call_on_inbound(gpointer data)
 void call_finish_media(struct call *c)
 {
 	GstElement *sink;
+	GstEvent *begun;
 	GstPad *pad;
 
 	for (int i = 0; i < CALL_DEVICES; i++)
@@ -453,6 +454,10 @@ void call_finish_media(struct call *c)
 	if (!sink)
 		return;
 	pad = gst_element_get_static_pad(sink, "sink");
+	begun = gst_pad_get_sticky_event(pad, GST_EVENT_STREAM_START, 0);
+	if (!begun) /* no sound has come: the file has none, but a head */
+		gst_pad_send_event(pad, gst_event_new_stream_start("nothing"));
+	gst_clear_event(&begun);
 	gst_pad_send_event(pad, gst_event_new_eos());
 	gst_object_unref(pad);
 }

@@ -193,16 +193,19 @@ def codings(streamer: str, tmp: Path, secret_file: str) -> None:
 
 
 def few(streamer: str, tmp: Path, secret_file: str) -> None:
-    """7.5 pictures a second: the first is shown before the next one tells the pace."""
+    """7.5 pictures a second: the first is shown before the next one tells the pace. No sound."""
     where, seen, clip = f"127.0.0.1:{free_port()}", tmp / "few-seen.y4m", tmp / "few.y4m"
     streams.write_clip(clip)
     clip.write_bytes(clip.read_bytes().replace(b"F24:1", b"F15:2", 1))
-    sound = ("--audio", "none", "--audio-sink", "none", "--secret", secret_file, "--paqmd", "none")
-    listener = Program(HERE, streamer, "call", "--listen", where, *sound, "--source", "none",
-                       "--sink", seen, "--record", tmp / "few-l")
-    caller = Program(HERE, streamer, "call", where, *sound, "--source", clip, "--sink", "none")
+    common = ("--secret", secret_file, "--paqmd", "none")
+    listener = Program(HERE, streamer, "call", "--listen", where, *common, "--source", "none",
+                       "--audio", "none", "--sink", seen, "--audio-sink", tmp / "few.wav",
+                       "--record", tmp / "few-l")
+    caller = Program(HERE, streamer, "call", where, *common, "--source", clip, "--audio",
+                     tmp / "missing.wav", "--sink", "none", "--audio-sink", "none")
     wait_for_rows(tmp / "few-l" / "video.csv", 8, listener, caller)
-    hang_up(caller, listener)
+    said = hang_up(caller, listener)
+    assert "WARNING" not in said, said
     with seen.open("rb") as file:
         head = file.readline()
     assert b" F15:2 " in head, head
