@@ -414,7 +414,7 @@ int cmd_call(int argc, char **argv)
 	gst_paqm_pacer_register(NULL);
 	forget_openal();
 	c->cancels = c->cancels && echo_possible(c->must_cancel, &error);
-	if (!error && call_find_devices(c, &error) &&
+	if (!error && call_has_elements(&error) && call_find_devices(c, &error) &&
 	    call_record_open(&c->rec, c->record_dir, &error) && call_agree(c, &error) &&
 	    call_build(c, &error) && call_write_config(c, &error))
 		run(c);
@@ -423,6 +423,15 @@ out:
 		c->status = report_error(error);
 	if (!call_record_close(&c->rec))
 		c->status = EXIT_RUN;
+	/* of a pipeline that has never played */
+	for (int i = 0; i < CALL_MEDIA; i++) {
+		if (c->in[i].rtp)
+			gst_element_set_locked_state(c->in[i].rtp, FALSE);
+		if (c->in[i].rtcp)
+			gst_element_set_locked_state(c->in[i].rtcp, FALSE);
+	}
+	if (c->pipeline)
+		part_stop(c->pipeline);
 	echo_free(c->echo);
 	call_tell_free(c->tell);
 	carriage_free(c->carriage);

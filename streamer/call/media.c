@@ -377,6 +377,34 @@ static struct guard *new_guard(const struct call *c, enum call_media media)
 	return g;
 }
 
+gboolean call_has_elements(GError **error)
+{
+	static const struct {
+		const char *element, *package;
+	} needed[] = {
+		{"videorate", "base"},	   {"videoscale", "base"}, {"audioconvert", "base"},
+		{"audioresample", "base"}, {"volume", "base"},	   {"opusenc", "base"},
+		{"opusdec", "base"},	   {"rtpbin", "good"},	   {"rtpopuspay", "good"},
+		{"udpsink", "good"},	   {"srtpenc", "bad"},
+	};
+
+	for (gsize i = 0; i < G_N_ELEMENTS(needed); i++) {
+		if (gst_registry_check_feature_version(gst_registry_get(), needed[i].element, 1, 0,
+						       0))
+			continue;
+		g_set_error(error, USAGE_ERROR, 0,
+			    "the GStreamer element %s is needed: install gstreamer1.0-plugins-%s",
+			    needed[i].element, needed[i].package);
+		return FALSE;
+	}
+	/* a peer with another encoder needs none */
+	if (!gst_registry_check_feature_version(gst_registry_get(), "avdec_h264", 1, 0, 0))
+		g_printerr(
+			"paqm-streamer: H.264 pictures of the peer cannot be decoded, and such a "
+			"call will end at once: install gstreamer1.0-libav\n");
+	return TRUE;
+}
+
 gboolean call_build(struct call *c, GError **error)
 {
 	GstElement *bin;
@@ -391,13 +419,6 @@ gboolean call_build(struct call *c, GError **error)
 	c->play_ms = JITTER_MS + DECODE_MS;
 	gst_pipeline_set_latency(GST_PIPELINE(c->pipeline), c->play_ms * GST_MSECOND);
 	bin = gst_element_factory_make("rtpbin", "bin");
-	if (!bin || !gst_registry_check_feature_version(gst_registry_get(), "srtpenc", 1, 0, 0)) {
-		g_clear_object(&bin);
-		g_set_error(error, USAGE_ERROR, 0,
-			    "the GStreamer elements rtpbin and srtpenc are needed: install "
-			    "gstreamer1.0-plugins-good and gstreamer1.0-plugins-bad");
-		return FALSE;
-	}
 	c->bin = gst_object_ref(bin);
 	gst_util_set_object_arg(G_OBJECT(bin), "rtp-profile", "avpf");
 	/* Sender reports tell when things were captured: pictures wait for the pacer, sound does

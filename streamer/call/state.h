@@ -209,6 +209,8 @@ void call_watch_pipes(struct call *c);
 void call_camera_lost(struct call *c);
 
 /* media.c */
+/* Whom a call was made to should not be the one who learns that something is not installed. */
+gboolean call_has_elements(GError **error);
 gboolean call_build(struct call *c, GError **error);
 /* y4mfile.c: if the peer's pictures go to a file, what writes them; see device.h, made. */
 void call_write_y4m(GstElement *elements, gpointer data);

@@ -21,7 +21,7 @@ from pathlib import Path
 import loopback_records
 import streams
 import trial
-from trial import Program, until
+from trial import PATIENCE, Program, until
 
 from paqm_lab.topology import HERE
 
@@ -54,6 +54,19 @@ def refused(streamer: str, says: str, *options: str) -> None:
                           stdin=subprocess.DEVNULL, env={**os.environ, "DISPLAY": "",
                                                          "WAYLAND_DISPLAY": ""})
     assert done.returncode == 2 and says in done.stderr, (options, done.returncode, done.stderr)
+
+
+def bare(streamer: str, tmp: Path, secret_file: str) -> None:
+    """Plug-ins that are missing are named before anybody is waited for."""
+    (tmp / "no-plugins").mkdir()
+    done = subprocess.run(
+        [streamer, "call", "--listen", f"127.0.0.1:{free_port()}", "--secret", secret_file,
+         "--source", "test", "--audio", "test", "--sink", "none", "--audio-sink", "none"],
+        capture_output=True, text=True, timeout=PATIENCE,
+        env={**os.environ, "GST_PLUGIN_SYSTEM_PATH_1_0": str(tmp / "no-plugins"),
+             "GST_REGISTRY_1_0": str(tmp / "no-plugins" / "registry")})
+    assert done.returncode == 2 and "waiting" not in done.stdout, done
+    assert "is needed: install gstreamer1.0-plugins-base" in done.stderr, done.stderr
 
 
 def rows(path: Path) -> int:
@@ -421,6 +434,7 @@ def main(streamer: str) -> None:
             assert events(tmp / end_name, "refused") == ["nothing"] * 2
         codings(streamer, tmp, good)
         few(streamer, tmp, good)
+        bare(streamer, tmp, good)
         losses(streamer, tmp, good)
         late(streamer, tmp, good)
         pipes(streamer, tmp, good)
