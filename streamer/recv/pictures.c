@@ -143,9 +143,13 @@ static gboolean build_decoder(struct receiver *r, const struct codec *codec)
 
 	g_free(text);
 	if (!in) {
-		g_printerr("paqm-streamer: %s cannot be decoded here: %s\n", codec->name,
-			   error->message);
+		g_printerr("paqm-streamer: %s cannot be decoded here: %s%s\n", codec->name,
+			   error->message,
+			   g_str_has_prefix(codec->decoder, "avdec_")
+				   ? "; install gstreamer1.0-libav"
+				   : "");
 		g_error_free(error);
+		r->barren.told = TRUE; /* no picture comes, and that is why */
 		return FALSE;
 	}
 	remove_decoder(r);

@@ -155,10 +155,13 @@ gboolean recv_build(struct receiver *r, GError **error)
 		r->interlace ? ""
 			     : SIZE_FIXED
 			" ! appsink name=out sync=false async=false max-buffers=8");
-	r->pipeline = gst_parse_launch(text, error);
+	/* not a pipeline that lacks an element: what is built next would fail without a reason */
+	r->pipeline = gst_parse_launch_full(text, NULL, GST_PARSE_FLAG_FATAL_ERRORS, error);
 	g_free(text);
-	if (!r->pipeline)
+	if (!r->pipeline) {
+		g_prefix_error(error, "install gstreamer1.0-plugins-base, -good and -bad: ");
 		return FALSE;
+	}
 	r->guard = guard_new(r->srtp_key != NULL, on_gone, r);
 	r->streams = streams_new(GST_BIN(r->pipeline), r->srtp_key != NULL, recv_on_take, r);
 	if (r->fec)

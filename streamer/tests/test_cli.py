@@ -4,6 +4,7 @@
 files without pictures. Prints nothing if all is well.
 """
 
+import os
 import random
 import subprocess
 import sys
@@ -82,6 +83,19 @@ def unheard(home: Path) -> list[str]:
     return wrong
 
 
+def bare(home: Path) -> list[str]:
+    """Where GStreamer has no plug-ins, who receives is told what to install."""
+    done = subprocess.run(
+        [sys.argv[1], "recv", "--listen", "127.0.0.1:6000", "--duration", "1"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+        env={**os.environ, "GST_PLUGIN_SYSTEM_PATH_1_0": str(home / "none"),
+             "GST_REGISTRY_1_0": str(home / "registry")},
+    )  # fmt: skip
+    said = done.stderr
+    fine = "install gstreamer1.0-plugins-base" in said and "over the top" not in said
+    return [] if fine and done.returncode else [f"no plug-ins: status {done.returncode}, {said}"]
+
+
 def main() -> int:
     wrong = []
     with tempfile.TemporaryDirectory() as home:
@@ -98,7 +112,7 @@ def main() -> int:
             )  # fmt: skip
             if (done.returncode != status or says not in done.stderr or "CRITICAL" in done.stderr):
                 wrong.append(f"{words}: status {done.returncode}, {done.stderr}")
-        wrong += unheard(Path(home))
+        wrong += unheard(Path(home)) + bare(Path(home))
     print("".join(wrong), end="")
     return len(wrong) > 0
 
