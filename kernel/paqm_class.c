@@ -236,15 +236,17 @@ static struct Qdisc *paqm_leaf(struct Qdisc *sch, unsigned long cl)
 }
 
 /*
- * The child emptied itself by dropping. The qdisc's length is corrected by the
- * caller; what is left to note is that the link may be idle from now on. Called
- * once too often this only moves the beginning of an idle time that has not begun.
+ * The child is empty: it has dropped what it had, which the caller takes off the qdisc's length
+ * afterwards, or it is changed or replaced while it is. What is left to note is that the link may
+ * be idle from now on. Called once too often this only moves the beginning of an idle time that has
+ * not begun; one that has goes on.
  */
 static void paqm_qlen_notify(struct Qdisc *sch, unsigned long cl)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 
-	WRITE_ONCE(q->idle_since, ktime_get_ns());
+	if (sch->q.qlen)
+		WRITE_ONCE(q->idle_since, ktime_get_ns());
 }
 
 static void paqm_walk(struct Qdisc *sch, struct qdisc_walker *walker)

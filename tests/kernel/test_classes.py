@@ -106,6 +106,19 @@ def test_what_tc_shows(wire: Wire) -> None:
         refused(name, why, wire.tc, words)
 
 
+def test_a_qdisc_below_takes_nothing_off_the_idle_time(wire: Wire) -> None:
+    """The kernel says of one that is changed while it is empty that it is empty."""
+    wire.queue("paqm bandwidth 8mbit")
+    for words in ("qdisc add dev a0 parent 1:2 handle 20: fq_codel",
+                  "qdisc change dev a0 parent 1:2 handle 20: fq_codel limit 500",
+                  "qdisc del dev a0 parent 1:2 handle 20:"):
+        sleep(3)
+        before = wire.stats.idle_ns
+        works(words, wire.tc, words)
+        within("idle time that it added, ns", wire.stats.idle_ns - before, 0, 1e9)
+    within("part of the time that was idle", wire.stats.idle_ns / wire.stats.uptime_ns, 0.99, 1)
+
+
 @pytest.mark.parametrize("child", CHILDREN)
 def test_child(wire: Wire, child: str) -> None:
     name = child.split()[0]
