@@ -2,6 +2,7 @@
 /* Puts a configuration of sch_paqm in force. RTNL, ctl_lock; the datapath's part under its lock. */
 #include <linux/ethtool.h>
 #include <linux/netdevice.h>
+#include <linux/random.h>
 #include "core/paqm_link.h"
 #include "paqm_capacity.h"
 #include "paqm_compat.h"
@@ -29,10 +30,27 @@ bool paqm_tells(const struct paqm_config *cfg)
 	return paqm_icmp_type(cfg->feedback);
 }
 
-/* Does it begin a new sequence of random numbers, and with it a new key of the flows' hash? */
+/*
+ * Does it begin a new sequence of random numbers, and with it a new key of the flows' hash? Also
+ * without a seed after one: that key is known.
+ */
 bool paqm_reseeds(const struct paqm_sched_data *q, const struct paqm_config *cfg)
 {
-	return cfg->seed && cfg->seed != q->cfg.seed;
+	return cfg->seed != q->cfg.seed;
+}
+
+/* Flows fall into the same sets again where there is a seed. Under the qdisc lock. */
+static void paqm_reseed(struct paqm_sched_data *q, u64 seed)
+{
+	struct rnd_state rnd;
+
+	if (!seed) {
+		get_random_bytes(q->rules.key, sizeof(q->rules.key));
+		return;
+	}
+	prandom_seed_state(&q->rnd, seed);
+	prandom_seed_state(&rnd, seed);
+	prandom_bytes_state(&rnd, q->rules.key, sizeof(q->rules.key));
 }
 
 /* The rules of the recogniser and the framing of the link; under the qdisc lock. */
@@ -54,13 +72,8 @@ static void paqm_set_rules(struct paqm_sched_data *q, const struct paqm_config *
 	q->flows.age_ticks = paqm_flow_clock((u64)cfg->flow_age * NSEC_PER_USEC);
 	q->tell = paqm_tells(cfg);
 	q->stamp = cfg->feedback == PAQM_FEEDBACK_INBAND;
-	if (paqm_reseeds(q, cfg)) { /* flows fall into the same sets again */
-		struct rnd_state rnd;
-
-		prandom_seed_state(&q->rnd, cfg->seed);
-		prandom_seed_state(&rnd, cfg->seed);
-		prandom_bytes_state(&rnd, q->rules.key, sizeof(q->rules.key));
-	}
+	if (paqm_reseeds(q, cfg))
+		paqm_reseed(q, cfg->seed);
 }
 
 /*

@@ -6,8 +6,10 @@ Overloads while they last. Floods that fill the queues, and what all others have
 
 from __future__ import annotations
 
+import re
 import socket
 import struct
+from pathlib import Path
 from time import sleep
 
 import pytest
@@ -272,3 +274,28 @@ def test_a_child_that_takes_one_packet_for_another(dummy: Wire) -> None:
     within("the empty one is asked for packets, times",
            run("dmesg").count("non-work-conserving"), 0, 0)
     dummy.tc("qdisc del dev d0 root")
+
+
+def test_a_seed_that_is_taken_back(wire: Wire) -> None:
+    """Who knows a seed knows which flows share a slot; not any more once it is random again."""
+    tracing = Path("/sys/kernel/tracing")
+    if not (tracing / "events").exists():
+        run("mount", "-t", "tracefs", "tracefs", str(tracing))
+
+    def flow() -> str:
+        """A flow, as the tracepoint has it: the hash of its addresses and ports."""
+        (tracing / "trace").write_text("")
+        wire.send("rtp", port=7000, seconds=2).wait()
+        sleep(3)  # until its slot is free
+        found = re.findall(r" flow=([0-9a-f]+) ", (tracing / "trace").read_text())
+        check("one flow is told", len(set(found)) == 1, found)
+        return str(found[0])
+
+    wire.queue("paqm bandwidth 4mbit feedback icmp rtt 20ms seed 7")
+    (tracing / "events/paqm/notice/enable").write_text("1")
+    known = flow()
+    wire.tc("qdisc change dev a0 root paqm seed random")
+    check("another key", flow() != known)
+    wire.tc("qdisc change dev a0 root paqm seed 7")
+    check("and the first one again", flow() == known)
+    (tracing / "events/paqm/notice/enable").write_text("0")
