@@ -389,12 +389,14 @@ static int paqm_vrf_of(struct net_device *dev, const struct paqm_way *way,
 
 /*
  * Can a message go back on the link that a packet came over? @refused: its receiver has an address
- * that is never answered, as far as routes know. Of IPv6 addresses that only hold on a link, this
- * is the link.
+ * that is never answered, as far as routes know. Of IPv6 addresses of hosts that only hold on a
+ * link, this is the link; not of groups on it.
  */
 static bool paqm_link_known(const struct paqm_way *way, const struct paqm_path *path, bool refused)
 {
-	return !(refused && !(ipv6_addr_type(&path->to) & IPV6_ADDR_LINKLOCAL)) &&
+	const int local = IPV6_ADDR_UNICAST | IPV6_ADDR_LINKLOCAL;
+
+	return !(refused && (ipv6_addr_type(&path->to) & local) != local) &&
 	       is_valid_ether_addr(way->mac) && is_valid_ether_addr(way->mac + ETH_ALEN);
 }
 

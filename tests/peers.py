@@ -83,7 +83,8 @@ def send(to: str, seconds: float = 1.0, *, flows: int = 1, port: int = 5004, rat
         sock.close()
 
 
-def inject(device: str, mac: str, source: str, to: str, tag: bytes = b"") -> None:
+def inject(device: str, mac: str, source: str, to: str, tag: bytes = b"",
+           own: str = "00:00:00:00:00:00") -> None:
     """150 packets with any source address, straight into a device's queue; IPv6, maybe with a tag
     of a VLAN in the frame.
     """
@@ -93,7 +94,8 @@ def inject(device: str, mac: str, source: str, to: str, tag: bytes = b"") -> Non
             head = struct.pack("!IHBB", 6 << 28, len(body), 17, 64)
             for address in (source, to):
                 head += socket.inet_pton(socket.AF_INET6, address)
-            frame = bytes.fromhex(mac.replace(":", "")) + bytes(6) + tag + b"\x86\xdd" + head + body
+            ends = bytes.fromhex((mac + own).replace(":", ""))
+            frame = ends + tag + b"\x86\xdd" + head + body
             sock.sendto(frame, (device, int.from_bytes(frame[12:14], "big")))
             sleep(0.01)
 

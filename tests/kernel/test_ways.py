@@ -104,6 +104,14 @@ def test_a_bridge_without_an_address(bridged: None) -> None:
     heard("bridged, link-local", told, "fe80::ff:fe00:b")
 
 
+@pytest.mark.parametrize("source", ["ff02::5", "ff0e::5", "::1", "::"])
+def test_a_bridge_asks_nobody_who_is_no_host(bridged: None, source: str) -> None:
+    """It looks at no address of IP; hosts would drop such packets, but the queue sees them."""
+    A.task(peers.inject, "a0", MACS["b"], source, "2001:db8:1::2", own=MACS["a"]).wait()
+    within(f"from {source}: messages", stats().notices_sent, 0, 0)
+    within(f"from {source}: refused", stats().notices_refused, 3, 100)
+
+
 def test_media_that_is_flooded(bridged: None) -> None:
     """It teaches the bridge nothing about its receiver."""
     nobody = "02:00:00:00:00:99"
