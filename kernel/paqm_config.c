@@ -94,6 +94,7 @@ static void paqm_set_shaper(struct paqm_sched_data *q, u64 shaper, u64 now)
 		psched_ratecfg_precompute(&q->shaper, &spec, shaper);
 	} else {
 		q->shaper.rate_bytes_ps = 0;
+		left = 0; /* what waits has nothing to wait for: the watchdog goes off at once */
 	}
 	q->next_tx = now + left;
 	q->tx_mask = (1ULL << q->shaper.shift) - 1;

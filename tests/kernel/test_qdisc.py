@@ -90,6 +90,17 @@ def test_shaper_while_it_is_changed(wire: Wire, rates: tuple[int, int]) -> None:
            bits / (after.uptime_ns - before.uptime_ns) / sum(rates) / 5, 97, 102)
 
 
+@pytest.mark.parametrize("what", ["none", "auto"])
+def test_a_shaper_that_is_taken_away(wire: Wire, what: str) -> None:
+    """What waits for the time of the packet before it, 1.4 s, has nothing to wait for."""
+    wire.queue("paqm bandwidth 8kbit")
+    wire.send("plain", size=1400, burst=3, seconds=0.01).wait()
+    within("bytes that wait for the link", wire.stats.backlog, 1400, 2900)
+    wire.tc(f"qdisc change dev a0 root paqm bandwidth {what}")
+    sleep(0.05)
+    within(f"the same without it, {what}", wire.stats.backlog, 0, 0)
+
+
 def test_utilisation_knows_of_a_change(wire: Wire) -> None:
     """Half of the time 1 Mbit/s, half of it 4, and all of that used."""
     wire.queue("paqm bandwidth 1mbit")
