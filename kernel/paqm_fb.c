@@ -73,12 +73,16 @@ static void paqm_fb_tag(struct paqm_fb *fb, struct paqm_msg *msg, const u8 *quot
 
 /*
  * Does the quoted packet @q go to a single host? About multicast and broadcast every router on the
- * tree would send a message.
+ * tree would send a message. Of a broadcast address in a VRF that a device above this one is in,
+ * only the frame tells.
  */
-static bool paqm_fb_single(struct net_device *dev, const u8 *q, bool v6)
+static bool paqm_fb_single(struct net_device *dev, const struct paqm_way *way, const u8 *q,
+			   bool v6)
 {
 	__be32 to;
 
+	if (is_broadcast_ether_addr(way->mac))
+		return false;
 	if (v6)
 		return q[24] != 0xFF;
 	to = ((const struct iphdr *)q)->daddr;
@@ -141,8 +145,8 @@ static void paqm_fb_send(struct paqm_fb *fb, struct paqm_fb_entry *e)
 	paqm_fb_ends(q, &from, &path.to);
 	err = PAQM_REFUSED;
 	/* a change of carrier may come before what is queued; and no IPv4 in disguise */
-	if (type && v6 != ipv6_addr_v4mapped(&path.to) && paqm_fb_single(fb->dev, q, v6) &&
-	    paqm_fb_wanted(fb, &path.to))
+	if (type && v6 != ipv6_addr_v4mapped(&path.to) &&
+	    paqm_fb_single(fb->dev, &e->way, q, v6) && paqm_fb_wanted(fb, &path.to))
 		err = paqm_path_back(fb->dev, &e->way, &from, &path);
 	if (err) {
 		paqm_fb_count(err == PAQM_REFUSED ? &fb->st.refused : &fb->st.failed);

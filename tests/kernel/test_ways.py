@@ -205,6 +205,16 @@ def test_vrf(router: None) -> None:
     within("VRF: sources that answered", stats().rtt_samples, 2, 2)
 
 
+def test_media_for_all_in_a_vrf(router: None) -> None:
+    """That the destination is everybody only the VRF's table knows; but the frame shows it, too."""
+    red("ma", "mb.50")
+    M.sysctl(ipv4__conf__all__bc_forwarding=1, ipv4__conf__ma__bc_forwarding=1)
+    routed()
+    talk(A, "10.2.0.255", "10.1.0.1")
+    within("broadcast: refused", stats().notices_refused, 5, 100)
+    within("broadcast: messages", stats().notices_sent, 0, 0)
+
+
 def test_a_bridge_in_a_vrf(router: None) -> None:
     """The device of the queue is a port of it."""
     bridge("mb.50")
