@@ -72,6 +72,11 @@ static int paqm_path_find4(struct net *net, struct paqm_path *path)
 		ip_rt_put(rt);
 		return PAQM_REFUSED;
 	}
+	/* no gateway knows the link that it holds on (RFC 3927 section 7) */
+	if (ipv4_is_linklocal_169(path->to.s6_addr32[3]) && rt->rt_uses_gateway) {
+		ip_rt_put(rt);
+		return -EHOSTUNREACH;
+	}
 	path->dst = &rt->dst;
 	ipv6_addr_set_v4mapped(fl4.saddr, &path->src);
 	path->ours = fl4.saddr;

@@ -102,6 +102,12 @@ def test_a_bridge_without_an_address(bridged: None) -> None:
     heard("bridged, IPv6", told, "2001:db8:1::2")
     told, _ = talk(A, "fe80::ff:fe00:b%a0", "fe80::ff:fe00:a")
     heard("bridged, link-local", told, "fe80::ff:fe00:b")
+    for n, host in enumerate((A, B, M), 1):  # and m has a way to everywhere, beyond a gateway
+        address(host, "br0" if host is M else f"{host.name}0",
+                "10.3.0.5/24" if host is M else f"169.254.7.{n}/16")
+    M.ip("route add default via 10.3.0.1")
+    told, _ = talk(A, "169.254.7.2", "169.254.7.1")
+    heard("bridged, link-local over IPv4", told, "169.254.7.2")
 
 
 @pytest.mark.parametrize("source", ["ff02::5", "ff0e::5", "::1", "::"])
@@ -203,6 +209,21 @@ def test_vrf(router: None) -> None:
     told, _ = talk(A, "2001:db8:2::2", "2001:db8:1::1")
     heard("VRF, IPv6", told, "2001:db8:1::5")
     within("VRF: sources that answered", stats().rtt_samples, 2, 2)
+
+
+def test_an_address_of_another_link(router: None) -> None:
+    """169.254/16 holds on a link: where it is not on one of the router's, none leads there."""
+    routed()
+    M.ip("route add default via 10.2.0.2")
+    address(A, "a0", "169.254.7.7/32")
+    A.task(peers.send, "10.2.0.2", 4, source="169.254.7.7").wait()
+    within("beyond a gateway: failed", stats().notices_failed, 5, 100)
+    within("beyond a gateway: messages", stats().notices_sent, 0, 0)
+    address(M, "ma", "169.254.7.5/16")
+    told = A.task(peers.watch, 5, ["169.254.7.7"])
+    sleep(0.2)
+    A.task(peers.send, "10.2.0.2", 4, source="169.254.7.7").wait()
+    heard("link-local over IPv4", told.wait(), "169.254.7.5")
 
 
 def test_media_for_all_in_a_vrf(router: None) -> None:
