@@ -6,6 +6,7 @@ loaded once for a file of tests, and a wire between two hosts.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from time import sleep
 from typing import Any
 
 import pytest
@@ -58,6 +59,7 @@ def modules() -> Iterator[None]:
     """The modules, which can be unloaded in the end, and of whose memory nothing is left."""
     guest.load()
     yield
+    sleep(1)  # namespaces that the last test has removed go a moment later, and their queues
     checks.works("unload", guest.unload)
     leaks = guest.leaks()
     if leaks is not None:
