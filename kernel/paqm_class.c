@@ -338,7 +338,9 @@ static int paqm_dump_flow(struct paqm_sched_data *q, u32 index, struct gnet_dump
 		st.waiting = READ_ONCE(q->flowq[f.over].backlog);
 	}
 	st.hears = f.hears | (f.deaf ? 0 : PAQM_FOLLOWS) | (st.lost ? PAQM_HEARS_LOSS : 0);
-	if (f.told && !(f.hears & PAQM_HEARS_INBAND))
+	if (!READ_ONCE(q->stamp)) /* it may have, before a change of the carrier */
+		st.hears &= ~PAQM_HEARS_INBAND;
+	if (f.told && READ_ONCE(q->tell))
 		st.hears |= PAQM_HEARS_MESSAGE;
 	if (f.told && !paqm_f32_decode(f.told, 0, &told)) {
 		st.told = told;

@@ -70,8 +70,8 @@ static void paqm_set_rules(struct paqm_sched_data *q, const struct paqm_config *
 	q->link.layer = cfg->linklayer;
 	q->link_counts = paqm_link_counts(&q->link);
 	q->flows.age_ticks = paqm_flow_clock((u64)cfg->flow_age * NSEC_PER_USEC);
-	q->tell = paqm_tells(cfg);
-	q->stamp = cfg->feedback == PAQM_FEEDBACK_INBAND;
+	WRITE_ONCE(q->tell, paqm_tells(cfg)); /* tc reads these two */
+	WRITE_ONCE(q->stamp, cfg->feedback == PAQM_FEEDBACK_INBAND);
 	if (paqm_reseeds(q, cfg))
 		paqm_reseed(q, cfg->seed);
 }

@@ -299,3 +299,16 @@ def test_a_seed_that_is_taken_back(wire: Wire) -> None:
     wire.tc("qdisc change dev a0 root paqm seed 7")
     check("and the first one again", flow() == known)
     (tracing / "events/paqm/notice/enable").write_text("0")
+
+
+def test_what_flows_hear_is_what_is_said_now(wire: Wire) -> None:
+    """A flow that was told by messages hears none once there are none."""
+    wire.queue("paqm bandwidth 4mbit feedback icmp rtt 20ms")
+    with wire.send("rtp", seconds=6):
+        sleep(3)
+        shown = wire.tc("-s class show dev a0")
+        check("by message", "hears by message" in shown, shown)
+        wire.tc("qdisc change dev a0 root paqm feedback none")
+        sleep(1)
+        shown = wire.tc("-s class show dev a0")
+        check("not any more", "1:101" in shown and "message" not in shown, shown)
