@@ -118,6 +118,8 @@ the publisher's REMB is what the router said, within 3 %.
 * While viewers come nothing rises, for 2 s after the last one or 3 s if no router has spoken about him. `--start`
   is the rate while nobody is there, and until a router has spoken about the first; without it that is
   the ceiling.
+* What a page asks for its own pictures by `configure` while it is followed holds where that is less; where it is more
+  the publisher is told again what routers allow. The room's own `bitrate`, and what was set before, count for nothing.
 * No publisher is told less than `--floor`: 150 kbit/s, or `--start` where that is less. The least decides, and a
   viewer sees the packets that he is sent, so he can forge a router's message about them: without a floor he would
   take the picture from the whole room. A viewer whose link has less loses packets. That nobody lowers the room to
