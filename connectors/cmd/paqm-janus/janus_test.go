@@ -385,10 +385,19 @@ func TestAPageSetsARateItself(t *testing.T) {
 			t.Fatalf("%s: he is told %d", is, (<-heard).bps)
 		}
 	}
+	wait := func() {
+		for _, p := range c.set {
+			p.told = p.told.Add(-slow)
+		}
+	}
 	step("350000", 1e6) // the room's, until he is followed
 	step("350000")      // Janus is slow
 	step("1000000")
 	step("5000000", 1e6)
+	step("5000000") // slow again
+	wait()
+	step("5000000", 1e6) // it is the page, which insists
+	step("1000000")
 	step("1000000")
 	step("200000")
 	c.ceiling, c.granted = 4e5, 4e5
@@ -397,6 +406,9 @@ func TestAPageSetsARateItself(t *testing.T) {
 	step("200000", 1e5)
 	c.ceiling = 1e6
 	step("100000", 2e5)
+	step("0", 1e6)
+	step("0")
+	wait()
 	step("0", 1e6)
 	if err := c.leave(); err != nil || len(heard) != 0 {
 		t.Error("told for nothing:", len(heard), err)

@@ -9,8 +9,8 @@
 //
 // Who is there, and by which addresses, is asked of the Admin API (handle_info); the rate is set by
 // the plugin's request `configure` in the publishers' own names. Without advice it is the ceiling, and so
-// it is when the program is stopped; a page that asks for less itself has that. Behind a NAT, 1:1 ones of clouds included, viewers are followed where
-// it keeps ports; what goes through a relay is not.
+// it is when the program is stopped; a page that asks for less itself has that. Behind a NAT, 1:1 ones of
+// clouds included, viewers are followed where it keeps ports; what goes through a relay is not.
 package main
 
 import (
@@ -32,6 +32,7 @@ import (
 
 const (
 	look     = time.Second           // between two looks at who is there
+	slow     = 10 * time.Second      // so long Janus may tell what held before a request
 	editAt   = 50 * time.Millisecond // after advice: that for other viewers comes with it
 	headers  = 1.05                  // of the rate at the IP level to that of payload, packets of 1200 bytes
 	leastBPS = 64_000                // Janus takes less for a whole room as "no picture"
@@ -66,18 +67,22 @@ type viewer struct {
 // publisher is who is told what he may send.
 type publisher struct {
 	set    float64   // bit/s, told last; 0: it is not known what holds
-	before float64   // before that
+	before float64   // what held before that
 	told   time.Time // when
 	own    float64   // what somebody else has set since, his page as a rule; 0: nothing
 }
 
-// look sees whether somebody else has set a rate. Janus takes a request at once, and does it later.
+// look sees whether somebody else has set a rate. Janus takes a request at once, and does it later: until then
+// it tells what held before. A page that sets that same rate again is seen once this time has passed.
 func (p *publisher) look(now limit) {
-	if p.set == 0 || !now.ok || now.at.Sub(p.told) <= look {
-		return
-	}
-	if now.bps != uint32(p.set) && now.bps != uint32(p.before) {
-		p.own, p.set = float64(now.bps), float64(now.bps)
+	since := now.at.Sub(p.told)
+	switch {
+	case !now.ok:
+	case p.set == 0:
+		p.before = float64(now.bps)
+	case since <= look || now.bps == uint32(p.set) || since <= slow && now.bps == uint32(p.before):
+	default:
+		p.own, p.set, p.before = float64(now.bps), float64(now.bps), float64(now.bps)
 	}
 }
 
@@ -279,7 +284,9 @@ func (c *connector) tell(ctx context.Context, rate float64) (failed error) {
 		if d := may/p.set - 1; p.set != 0 && d < changed && d > -changed {
 			continue
 		}
-		p.before, p.set = p.set, 0 // if he refuses it is not known which rate holds: again next time
+		if p.set != 0 {
+			p.before, p.set = p.set, 0 // if he refuses it is not known which rate holds: again next time
+		}
 		if err := c.janus.configure(ctx, name, uint64(may)); err != nil {
 			failed = errors.Join(failed, err)
 			continue
