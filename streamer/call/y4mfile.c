@@ -41,8 +41,8 @@ static GstFlowReturn on_picture(GstAppSink *sink, gpointer data)
 		return GST_FLOW_EOS;
 	if (!f->file) {
 		f->file = fopen(f->path, "we");
-		f->first = gst_sample_ref(sample);
 		ok = f->file != NULL;
+		f->first = ok ? gst_sample_ref(sample) : NULL; /* else it may be called again */
 	} else {
 		inbound_pace(f->inbound, &n, &d);
 		ok = (!f->first || write_first(f, n, d)) && y4m_write(f->file, sample, FALSE, n, d);
