@@ -214,7 +214,7 @@ void h264_set_rate(struct h264_enc *enc, double rate)
 	enc->budget.backlog += fmax(0, enc->rate - rate) * enc->rest * frame_s(enc) / 8;
 	enc->rate = rate;
 	while (enc->step && rate >= RISE_RATE * enc->fell[enc->step])
-		set_step(enc, enc->step - 1);
+		set_step(enc, step_above(&enc->cfg, enc->step));
 	ra_feedback(&enc->ra, &enc->ra_params, group_bits(enc, rate));
 }
 
@@ -440,7 +440,8 @@ static void judge_quality(struct h264_enc *enc)
 				   : qp > QP_COARSEST ? FALL_NO_FIT
 						      : FALL_AFTER))
 		return;
-	set_step(enc, way > 0 ? step_below(&enc->cfg, enc->step, qp) : enc->step - 1);
+	set_step(enc,
+		 way > 0 ? step_below(&enc->cfg, enc->step, qp) : step_above(&enc->cfg, enc->step));
 }
 
 /* Estimate the exponent of the rate model, where quantizers are what RA-SVBR said. */

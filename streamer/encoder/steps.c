@@ -16,12 +16,26 @@ int step_shrink(const struct h264_config *cfg, size_t step)
 	return shrink;
 }
 
+/* Pictures that are small already are not made smaller: then a step is none. */
+static bool differ(const struct h264_config *cfg, size_t one, size_t other)
+{
+	return steps[one].every != steps[other].every ||
+	       step_shrink(cfg, one) != step_shrink(cfg, other);
+}
+
 size_t step_below(const struct h264_config *cfg, size_t step, double qp)
 {
 	for (size_t next = step + 1; next < STEPS; next++)
-		if (steps[next].every != steps[step].every
-			    ? steps[next].every < FEW || qp > QP_COARSEST
-			    : step_shrink(cfg, next) != step_shrink(cfg, step))
+		if (differ(cfg, next, step) && (steps[next].every < FEW || qp > QP_COARSEST))
 			return next;
 	return step;
+}
+
+size_t step_above(const struct h264_config *cfg, size_t step)
+{
+	size_t above = step ? step - 1 : 0;
+
+	while (above && !differ(cfg, above, above - 1))
+		above--;
+	return above;
 }

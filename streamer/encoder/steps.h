@@ -28,5 +28,7 @@ extern const struct step steps[STEPS];
 int step_shrink(const struct h264_config *cfg, size_t step);
 /* The next one of less, where pictures have that quantizer; @step: there is none. */
 size_t step_below(const struct h264_config *cfg, size_t step, double qp);
+/* The one that it is entered from. */
+size_t step_above(const struct h264_config *cfg, size_t step);
 
 #endif /* PAQM_STREAMER_STEPS_H */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Frame budget and wire sizes. */
+/* Frame budget and wire sizes, and what is given up where that is not enough. */
 #include "core/tests/check.h"
 #include "streamer/encoder/framebudget.h"
+#include "streamer/encoder/steps.h"
 #include "streamer/rtp/wire.h"
 
 #define NEAR(what, got, want) near(what, got, want, 1e-6 * fabs((double)(want)) + 1e-9)
@@ -81,6 +82,34 @@ TEST(test_wire)
 
 			check(wire_bytes(nal, most, h) <= wire, "largest NAL fits", wire);
 		}
+	}
+}
+
+/* Each step down gives something up, and the way back has the same ones. */
+TEST(test_steps)
+{
+	static const struct {
+		int width, height;
+		size_t n, step[STEPS];
+	} rows[] = {
+		{640, 480, 5, {0, 1, 2, 3, 4}},
+		{320, 240, 4, {0, 1, 2, 4}},
+		{176, 144, 3, {0, 1, 4}},
+	};
+
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		const struct h264_config cfg = {.width = rows[i].width, .height = rows[i].height};
+		size_t last = rows[i].step[rows[i].n - 1];
+
+		for (size_t k = 1; k < rows[i].n; k++) {
+			NEAR("down", step_below(&cfg, rows[i].step[k - 1], QP_NO_FIT),
+			     rows[i].step[k]);
+			NEAR("up", step_above(&cfg, rows[i].step[k]), rows[i].step[k - 1]);
+		}
+		NEAR("no further", step_below(&cfg, last, QP_NO_FIT), last);
+		NEAR("one in four only where nothing fits",
+		     step_below(&cfg, rows[i].step[rows[i].n - 2], QP_COARSEST),
+		     rows[i].step[rows[i].n - 2]);
 	}
 }
 
