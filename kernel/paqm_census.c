@@ -16,6 +16,7 @@
  * @fair: as in struct paqm_walk, for this flow
  * @most: @fair_most, for this flow
  * @equal: for this flow
+ * @now: what it sends, measured just now; else PAQM_RATE_UNKNOWN
  * @part_q16: of what the unit of the division has: 1 where that is the flow
  * @host: its host, where hosts are equal
  * @shares: and has more flows
@@ -26,6 +27,7 @@ struct paqm_right {
 	u64 fair;
 	u64 most;
 	u64 equal;
+	u64 now;
 	u32 part_q16;
 	struct paqm_host *host;
 	bool shares;
@@ -100,18 +102,18 @@ static bool paqm_flow_publish(struct paqm_flow *f, u8 seen, u8 every)
 
 /*
  * Judge one media flow that is known by what it sends against what it was told. @seen: as for
- * paqm_flow_publish(); @measured: just now; @flows: of its host.
+ * paqm_flow_publish(); @flows: of its host.
  */
 static void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *g,
 			    const struct paqm_walk *w, struct paqm_census *c,
-			    const struct paqm_right *r, u32 flows, u8 seen, bool measured)
+			    const struct paqm_right *r, u32 flows, u8 seen)
 {
 	u32 every = 0, drop = 0;
 	u64 told = r->told;
 	bool young;
 
-	if (measured)
-		paqm_heed_window(g, r->more, r->most, w->crowded);
+	if (r->now != PAQM_RATE_UNKNOWN)
+		paqm_heed_window(g, r->more, r->now, r->most, w->crowded);
 	if (g->deaf)
 		every = paqm_heed_rare(g, r->more);
 	/*
@@ -270,7 +272,7 @@ static bool paqm_flow_sending(struct paqm_flow_gauge *g, u32 silent, bool measur
  */
 static void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow *f,
 				  const struct paqm_walk *w, struct paqm_census *c, u32 bytes,
-				  u16 turns, u8 seen, bool measured, u64 before)
+				  u16 turns, u8 seen, bool measured, u64 now, u64 before)
 {
 	struct paqm_flow_gauge *g = paqm_flow_gauge(t, f);
 	struct paqm_flow_more *m = paqm_flow_more(t, f);
@@ -279,6 +281,7 @@ static void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow *f,
 		.fair = w->fair,
 		.most = w->fair_most,
 		.equal = w->equal,
+		.now = now,
 		.part_q16 = PAQM_Q16_ONE,
 		.more = m,
 	};
@@ -321,7 +324,7 @@ static void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow *f,
 		g->held = paqm_mm_hold(g->held, before, g->rate, r.told, w->queued);
 	else /* it may have been elastic when it was measured last */
 		g->held = max(g->held, g->rate);
-	paqm_flow_judge(f, g, w, c, &r, flows, seen, measured);
+	paqm_flow_judge(f, g, w, c, &r, flows, seen);
 	paqm_top_add(&c->top, f, m, g);
 }
 
@@ -424,7 +427,7 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 	u8 class = paqm_flow_class(f), seen = READ_ONCE(f->every);
 	bool measured = false;
 	u32 patience, part;
-	u64 before;
+	u64 before, now = PAQM_RATE_UNKNOWN;
 
 	smp_rmb(); /* pairs with smp_wmb() in paqm_flows_claim() */
 	if (READ_ONCE(f->tag) != tag)
@@ -444,7 +447,7 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 	if (silent > PAQM_SILENT_LONG)
 		cmpxchg(&f->last_tick, last, w->now_tick - PAQM_SILENT_LONG / 2);
 	if (silent <= PAQM_FLOW_ACTIVE_TICKS || g->marked == PAQM_MARKED_ROUND)
-		measured = paqm_flow_measure(g, w, bytes, turns, silent);
+		measured = paqm_flow_measure(g, w, bytes, turns, silent, &now);
 	if (silent > t->age_ticks)
 		return;
 	c->used++;
@@ -458,7 +461,7 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 		return;
 	}
 	if (class == PAQM_MEDIA) {
-		paqm_flow_visit_media(t, f, w, c, bytes, turns, seen, measured, before);
+		paqm_flow_visit_media(t, f, w, c, bytes, turns, seen, measured, now, before);
 	} else if (class == PAQM_ELASTIC) {
 		patience = paqm_elastic_patience(g, w, silent);
 		if (silent > patience)

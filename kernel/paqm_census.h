@@ -256,18 +256,21 @@ void paqm_flows_mark(struct paqm_flows *t);
 void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk *w, struct paqm_census *c);
 
 /* paqm_gauge.c */
+#define PAQM_RATE_UNKNOWN U64_MAX
+
 u16 paqm_flow_turns(const struct paqm_flow_gauge *g, u32 bytes);
 void paqm_gauge_open(struct paqm_flow_gauge *g, u32 bytes, u16 turns);
 u64 paqm_gauge_sent(const struct paqm_flow_gauge *g, u32 bytes, u16 turns);
 bool paqm_gauge_again(const struct paqm_flow_gauge *g);
 bool paqm_gauge_own(const struct paqm_flow_gauge *g);
 bool paqm_flow_measure(struct paqm_flow_gauge *g, const struct paqm_walk *w, u32 bytes, u16 turns,
-		       u32 silent);
+		       u32 silent, u64 *now);
 
 /* paqm_heed.c */
 u64 paqm_heed_knows(const struct paqm_flow_more *m, const struct paqm_walk *w, u64 fair);
 u32 paqm_heed_rare(const struct paqm_flow_gauge *g, struct paqm_flow_more *m);
-void paqm_heed_window(struct paqm_flow_gauge *g, struct paqm_flow_more *m, u64 most, bool crowded);
+void paqm_heed_window(struct paqm_flow_gauge *g, struct paqm_flow_more *m, u64 now, u64 most,
+		      bool crowded);
 bool paqm_heed_strict(const struct paqm_flow_gauge *g, const struct paqm_flow_more *m);
 
 /* paqm_newcomer.c */

@@ -265,7 +265,7 @@ enum paqm_stay {
  * @mark_turns: and @turns
  * @mark_tick: when a window of its own began; elastic flow: when it was first seen
  * @drop: drop probability while policed, Q32
- * @deaf: windows above 1.25 R, halved by each that is not
+ * @deaf: windows above 1.25 R, halved by each that is not; those in a pause do not count
  * @stay: what is known of whether it stays, enum paqm_stay
  * @counted: elastic flow: windows above the mouse limit; 2: no mouse
  * @pause: media flow: how long it was silent at the end of a window, at most, PAQM_PAUSE_TICKS; it

@@ -36,6 +36,12 @@ u64 paqm_gauge_sent(const struct paqm_flow_gauge *g, u32 bytes, u16 turns)
 	return (now - then) & ((1ULL << 47) - 1);
 }
 
+/* How long a flow's pauses are, ns, as far as is known. */
+static u64 paqm_flow_pause(const struct paqm_flow_gauge *g)
+{
+	return (u64)PAQM_PAUSE_TICKS * g->pause << 20;
+}
+
 /*
  * How many windows does a flow's rate have to be averaged over? A camera of five pictures a second
  * has one in a window, or two: by the phase it would be seen to use 80 or 160 % of what it does. So
@@ -43,9 +49,7 @@ u64 paqm_gauge_sent(const struct paqm_flow_gauge *g, u32 bytes, u16 turns)
  */
 static u32 paqm_flow_windows(const struct paqm_flow_gauge *g, u64 window)
 {
-	u64 pause = (u64)PAQM_PAUSE_TICKS * g->pause << 20;
-
-	return paqm_div64(PAQM_PICTURES * pause, window);
+	return paqm_div64(PAQM_PICTURES * paqm_flow_pause(g), window);
 }
 
 /*
@@ -84,9 +88,22 @@ bool paqm_gauge_own(const struct paqm_flow_gauge *g)
 	return g->marked == PAQM_MARKED_OWN || g->marked == PAQM_MARKED_AGAIN;
 }
 
-/* End a flow's window, if that is long enough. Was the flow measured? */
+/*
+ * What a flow sends that has sent @sent in a window; PAQM_RATE_UNKNOWN: one of its pauses. A rate
+ * that is averaged falls late, and who did as told would be taken for one who does not: so a
+ * picture with its pause has to say the same.
+ */
+static u64 paqm_flow_sends(const struct paqm_flow_gauge *g, u64 sent, u64 window, u32 windows)
+{
+	if (windows <= 1)
+		return g->rate;
+	return sent ? min(g->rate, paqm_rate_bps(sent, max(window, paqm_flow_pause(g)))) :
+		      PAQM_RATE_UNKNOWN;
+}
+
+/* End a flow's window, if that is long enough. Was the flow measured? @now: paqm_flow_sends() */
 bool paqm_flow_measure(struct paqm_flow_gauge *g, const struct paqm_walk *w, u32 bytes, u16 turns,
-		       u32 silent)
+		       u32 silent, u64 *now)
 {
 	u64 window = w->window_ns, sent = paqm_gauge_sent(g, bytes, turns);
 	u32 windows = 0;
@@ -102,5 +119,6 @@ bool paqm_flow_measure(struct paqm_flow_gauge *g, const struct paqm_walk *w, u32
 		return false;
 	}
 	paqm_flow_rate(g, paqm_rate_bps(sent, window), w, windows);
+	*now = paqm_flow_sends(g, sent, window, windows);
 	return true;
 }

@@ -66,12 +66,14 @@ u32 paqm_heed_rare(const struct paqm_flow_gauge *g, struct paqm_flow_more *m)
  * paqm_heed_window() - take in a window that has been measured
  * @g: the flow; updated
  * @m: the same
+ * @now: what it sends, bit/s
  * @most: the highest rate that it was told, bit/s; 0: none
  * @crowded: overflow queues hold packets: what this flow has too much, another one lacks
  */
-void paqm_heed_window(struct paqm_flow_gauge *g, struct paqm_flow_more *m, u64 most, bool crowded)
+void paqm_heed_window(struct paqm_flow_gauge *g, struct paqm_flow_more *m, u64 now, u64 most,
+		      bool crowded)
 {
-	if (paqm_far_above(g->rate, most))
+	if (paqm_far_above(now, most))
 		g->deaf = min_t(u32, g->deaf + 1, 1000);
 	else
 		g->deaf /= 2; /* a short pause does not clear the record */
