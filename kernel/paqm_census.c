@@ -463,6 +463,7 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 	if (class == PAQM_MEDIA) {
 		paqm_flow_visit_media(t, f, w, c, bytes, turns, seen, measured, now, before);
 	} else if (class == PAQM_ELASTIC) {
+		g->pause = 0; /* it may have been media */
 		patience = paqm_elastic_patience(g, w, silent);
 		if (silent > patience)
 			return;
