@@ -59,8 +59,8 @@ type handleInfo struct {
 	Plugin   string
 	Specific struct {
 		Type    string
-		Room    json.RawMessage // other plugins may call anything so
-		Bitrate json.Number     // of a publisher, as it was set last, by whoever
+		Room    json.RawMessage // other plugins may call anything so, or as the next
+		Bitrate json.RawMessage // of a publisher, as it was set last, by whoever
 		Streams []struct {
 			Type   string
 			Active bool
@@ -142,7 +142,7 @@ type limit struct {
 }
 
 func limitOf(info *handleInfo, at time.Time) limit {
-	bps, err := strconv.ParseUint(info.Specific.Bitrate.String(), 10, 32)
+	bps, err := strconv.ParseUint(string(info.Specific.Bitrate), 10, 32)
 	return limit{uint32(bps), err == nil, at}
 }
 

@@ -40,6 +40,10 @@ func TestInfo(t *testing.T) {
 	if (&janus{room: "1"}).isHere(&got.Info) {
 		t.Error("a viewer of another room")
 	}
+	got, err = parse(strings.NewReader(strings.Replace(info, `"room":1234`, `"bitrate":{"video":1},"room":1`, 1)))
+	if err != nil || limitOf(&got.Info, time.Now()).ok {
+		t.Error("another plugin's bitrate:", err)
+	}
 	got, err = parse(strings.NewReader(strings.Replace(info, `"room":1234`, `"room":"lobby"`, 1)))
 	if err != nil || !(&janus{room: "lobby"}).isHere(&got.Info) || (&janus{room: `"lobby"`}).isHere(&got.Info) {
 		t.Error("string_ids:", err)
