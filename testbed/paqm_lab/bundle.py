@@ -18,7 +18,7 @@ DATE = (2026, 1, 1, 0, 0, 0)  # of every member: equal results are equal files
 
 
 def write(directory: Path, file: Path) -> None:
-    """Packs the result in `directory`; LabError if its image is not that of the lock here."""
+    """Packs the result in `directory`; LabError if nothing here knows the lock of its image."""
     try:
         result = (directory / RESULT).read_text()
         versions = json.loads(result)["versions"]
@@ -30,11 +30,11 @@ def write(directory: Path, file: Path) -> None:
             f"{directory} has streams of a browser, whose lock a bundle does not hold; pass on "
             "result.json, which `paqm-lab verify` accepts, too"
         )
-    lock = image.LOCK.read_text()
-    if made_on != image.key_of(image.parse_lock(lock)):
+    lock = image.lock_of(made_on) if made_on else None
+    if lock is None:
         raise LabError(
             f"{directory} was made on image {made_on or 'unknown'}, which is not that of "
-            f"{image.LOCK}: run its scenario again, then bundle it"
+            f"{image.LOCK}, nor one made here: run its scenario again, then bundle it"
         )
     report = directory / REPORT
     members = {RESULT: result, LOCK: lock}

@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from paqm_lab import apt, cache, uml
 from paqm_lab.errors import LabError
@@ -311,10 +312,33 @@ def key_of(pins: list[Pin]) -> str:
     return cache.digest(write_lock(pins).encode(), str(FORM).encode(), (HOME / "init").read_bytes())
 
 
+def _made() -> list[tuple[Path, Any]]:
+    """The images that have been made here, newest first, and what their stamps tell."""
+    stamps = (cache.cache_dir() / "image").glob("*/built.json")
+    newest = sorted(stamps, key=lambda stamp: stamp.parent.stat().st_mtime, reverse=True)
+    return [(stamp.parent, json.loads(stamp.read_text())) for stamp in newest]
+
+
+def lock_of(key: str) -> str | None:
+    """The lock of an image: the repository's, or that of the packages it was made of instead.
+
+    None if the image has not been made here.
+    """
+    text = LOCK.read_text()
+    if key_of(parse_lock(text)) == key:
+        return text
+    made = (told for _, told in _made() if told["key"] == key)
+    return next((told["lock"] for told in made if "lock" in told), None)
+
+
 def _home(lock_text: str | None) -> tuple[Path, list[Pin]]:
     """Where the image of a lock is, the repository's without one, and the pins of that lock."""
     pins = parse_lock(LOCK.read_text() if lock_text is None else lock_text)
-    return cache.cache_dir() / "image" / key_of(pins), pins
+    key = key_of(pins)
+    home = cache.cache_dir() / "image" / key
+    # one of today's packages may have been made in place of the repository's
+    same = (other for other, told in _made() if told["key"] == key)
+    return home if (home / "built.json").exists() else next(same, home), pins
 
 
 def fetch(progress: Progress, lock_text: str | None = None) -> None:
@@ -353,9 +377,12 @@ def _ensure(
 ) -> Image:
     stamp = home / "built.json"
     with cache.locked(home.parent.name):
-        if not stamp.exists():
+        told = json.loads(stamp.read_text()) if stamp.exists() else None
+        # before images told their own locks, results of such a one could not be bundled
+        if not told or (not base and told["changed"] and "lock" not in told):
+            stamp.unlink(missing_ok=True)
             _make(home, pins, named, base, kernel, progress)
-        told = json.loads(stamp.read_text())
+            told = json.loads(stamp.read_text())
         os.utime(home)
     return Image(home / "root", told["key"], told["changed"], told["versions"])
 
@@ -389,6 +416,8 @@ def _unpacked(
     if base:
         key, changed, versions = home.name, base.changed + changed, base.versions | versions
     told = {"key": key, "changed": sorted(changed), "versions": versions}
+    if not base:
+        told["lock"] = write_lock(pins)
     (scratch / "told").write_text(json.dumps(told) + "\n")
     (scratch / "told").rename(stamp)
     shutil.rmtree(scratch)

@@ -2,6 +2,7 @@
 """A result from elsewhere is run again: equal packets are told from others, versions are named."""
 
 import copy
+import dataclasses
 import json
 import subprocess
 import zipfile
@@ -88,6 +89,23 @@ def test_a_bundle_is_read_as_it_was_written(tmp_path: Path) -> None:
     told, lock = verify.load(tmp_path / "a.zip")
     assert lock == image.LOCK.read_text() and told["packet_log_sha256"]["fifo"] == "bb"
     assert zipfile.ZipFile(tmp_path / "a.zip").read("report.html") == b"<p>fine</p>"
+
+
+def test_a_result_of_todays_packages_is_bundled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the archive no longer has a version of the lock, the image's own lock goes with it."""
+    monkeypatch.setattr(cache, "cache_dir", lambda: tmp_path)
+    pins = image.parse_lock(image.LOCK.read_text())
+    lock = image.write_lock([dataclasses.replace(pins[0], version="9:9.9"), *pins[1:]])
+    key = image.key_of(image.parse_lock(lock))
+    made = tmp_path / "image" / image.key_of(pins)
+    made.mkdir(parents=True)
+    told = {"key": key, "changed": [f"{pins[0].name}=9:9.9"], "versions": {}, "lock": lock}
+    (made / "built.json").write_text(json.dumps(told))
+    bundle.write(bundled(tmp_path, versions={"image": key}), tmp_path / "a.zip")
+    assert verify.load(tmp_path / "a.zip")[1] == lock
+    assert image._home(lock)[0] == made  # which is not made again for it
 
 
 def test_a_result_of_another_image_is_not_bundled(tmp_path: Path) -> None:
