@@ -4,7 +4,7 @@
 
 #define MS 1000000LL
 #define WATCHED (5000 * MS)
-#define LATE (20 * MS)
+#define APART (20 * MS) /* who cancels echoes has to begin anew after each step: few of them */
 
 /*
  * Nothing is recorded in the future: then the card is ahead. That it is behind shows in the pieces
@@ -14,7 +14,7 @@ gint64 drift_follow(struct drift *d, gint64 end, gint64 now)
 {
 	gint64 age = now - (end + d->shift);
 
-	if (age < 0) {
+	if (age < -APART) {
 		d->shift += age;
 		age = 0;
 	}
@@ -26,7 +26,7 @@ gint64 drift_follow(struct drift *d, gint64 end, gint64 now)
 		return d->shift;
 	if (!d->begun)
 		d->usual = d->least;
-	else if (d->least > d->usual + LATE)
+	else if (d->least > d->usual + APART)
 		d->shift += d->least - d->usual;
 	d->begun = TRUE;
 	d->since = 0;
