@@ -260,9 +260,11 @@ static bool paqm_flow_sending(struct paqm_flow_gauge *g, u32 silent, bool measur
 {
 	if (silent > max_t(u32, PAQM_FLOW_SENDING_TICKS, 2 * PAQM_PAUSE_TICKS * g->pause))
 		return false;
-	if (measured)
+	if (measured) {
+		g->lasts = g->pause * PAQM_PAUSE_TICKS / PAQM_LASTS_TICKS;
 		g->pause = clamp_t(u32, DIV_ROUND_UP(silent, PAQM_PAUSE_TICKS),
 				   g->pause - !!g->pause, PAQM_PAUSE_MOST);
+	}
 	return true;
 }
 
@@ -437,6 +439,7 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 		g->stay = PAQM_STAY_FREE;
 		g->counted = 0;
 		g->pause = 0;
+		g->lasts = 0;
 		g->mark_tick = w->now_tick;
 		WRITE_ONCE(g->marked, PAQM_MARKED_NOT);
 		/* nothing is left of the last one: pairs with the acquire in paqm_flow_marked() */

@@ -32,6 +32,7 @@
 #define PAQM_FLOW_SENDING_TICKS 150 /* who was silent for longer than usual may have left */
 #define PAQM_FLOW_YOUNG_TICKS 4000 /* who leaves before that has come for a moment */
 #define PAQM_PAUSE_TICKS 8 /* unit of @pause */
+#define PAQM_LASTS_TICKS 32 /* of @lasts, to which it is rounded down */
 #define PAQM_PAUSE_MOST 63 /* 504 ticks: who was silent for longer is not active */
 #define PAQM_SILENT_LONG (1U << 30) /* ticks, 13 days: a time so old is made younger */
 #define PAQM_SILENT_AHEAD (1U << 20) /* 18 minutes: a packet is later than a walk by less */
@@ -270,6 +271,7 @@ enum paqm_stay {
  * @counted: elastic flow: windows above the mouse limit; 2: no mouse
  * @pause: media flow: how long it was silent at the end of a window, at most, PAQM_PAUSE_TICKS; it
  *	shrinks by one in each
+ * @lasts: the same, one window earlier, PAQM_LASTS_TICKS: who has left has not begun to pause
  * @marked: enum paqm_marked
  *
  * Small, as a walk over the table reads and writes that of every living flow.
@@ -284,8 +286,9 @@ struct paqm_flow_gauge {
 	u32 mark;
 	u32 mark_tick;
 	u32 drop;
-	u16 deaf : 14;
+	u16 deaf : 10;
 	u16 stay : 2;
+	u16 lasts : 4;
 	u8 counted : 2;
 	u8 pause : 6;
 	u8 marked;

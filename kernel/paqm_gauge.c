@@ -36,10 +36,10 @@ u64 paqm_gauge_sent(const struct paqm_flow_gauge *g, u32 bytes, u16 turns)
 	return (now - then) & ((1ULL << 47) - 1);
 }
 
-/* How long a flow's pauses are, ns, as far as is known. */
+/* How long a flow's pauses are, ns, as far as two windows agree. */
 static u64 paqm_flow_pause(const struct paqm_flow_gauge *g)
 {
-	return (u64)PAQM_PAUSE_TICKS * g->pause << 20;
+	return (u64)min(PAQM_PAUSE_TICKS * g->pause, PAQM_LASTS_TICKS * g->lasts) << 20;
 }
 
 /*
