@@ -12,6 +12,7 @@ of setup/requirements.lock for Python), streams of a browser on one with it
 they want changes no other result.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -312,11 +313,14 @@ def key_of(pins: list[Pin]) -> str:
     return cache.digest(write_lock(pins).encode(), str(FORM).encode(), (HOME / "init").read_bytes())
 
 
-def _made() -> list[tuple[Path, Any]]:
-    """The images that have been made here, newest first, and what their stamps tell."""
-    stamps = (cache.cache_dir() / "image").glob("*/built.json")
-    newest = sorted(stamps, key=lambda stamp: stamp.parent.stat().st_mtime, reverse=True)
-    return [(stamp.parent, json.loads(stamp.read_text())) for stamp in newest]
+def _made(key: str) -> tuple[Path, Any] | None:
+    """Where an image has been made here, whatever the lock, and what its stamp tells."""
+    for stamp in (cache.cache_dir() / "image").glob("*/built.json"):
+        with contextlib.suppress(FileNotFoundError):  # another run may remove an old one
+            told = json.loads(stamp.read_text())
+            if told["key"] == key:
+                return stamp.parent, told
+    return None
 
 
 def lock_of(key: str) -> str | None:
@@ -327,8 +331,8 @@ def lock_of(key: str) -> str | None:
     text = LOCK.read_text()
     if key_of(parse_lock(text)) == key:
         return text
-    made = (told for _, told in _made() if told["key"] == key)
-    return next((told["lock"] for told in made if "lock" in told), None)
+    made = _made(key)
+    return made[1].get("lock") if made else None
 
 
 def _home(lock_text: str | None) -> tuple[Path, list[Pin]]:
@@ -336,9 +340,9 @@ def _home(lock_text: str | None) -> tuple[Path, list[Pin]]:
     pins = parse_lock(LOCK.read_text() if lock_text is None else lock_text)
     key = key_of(pins)
     home = cache.cache_dir() / "image" / key
-    # one of today's packages may have been made in place of the repository's
-    same = (other for other, told in _made() if told["key"] == key)
-    return home if (home / "built.json").exists() else next(same, home), pins
+    if not (home / "built.json").exists() and (made := _made(key)):
+        home = made[0]  # of today's packages, in place of the repository's
+    return home, pins
 
 
 def fetch(progress: Progress, lock_text: str | None = None) -> None:
