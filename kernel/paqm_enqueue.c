@@ -144,13 +144,13 @@ static u8 paqm_queue_of(struct paqm_sched_data *q, struct paqm_flow *flow,
 
 /*
  * The media queue is above 2 N_out. Packets of many streams that come at once are no overload:
- * they soon leave.
+ * they soon leave, as those before them did.
  */
 static void paqm_begin_overload(struct paqm_sched_data *q, u64 now)
 {
 	if (!q->long_since)
 		q->long_since = now;
-	if (q->overloaded || now - q->long_since < PAQM_OVERLOAD_NS)
+	if (q->overloaded || now - q->long_since < max(PAQM_OVERLOAD_NS, q->burst_ns))
 		return;
 	WRITE_ONCE(q->overload_since, now);
 	WRITE_ONCE(q->overloaded, true);

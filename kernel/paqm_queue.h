@@ -211,8 +211,20 @@ static inline bool paqm_elastic_waits(const struct paqm_sched_data *q)
 	return q->drr[PAQM_ELASTIC].qlen || q->queue[PAQM_ELASTIC].head;
 }
 
+#define PAQM_BURST_MOST_NS (60 * NSEC_PER_MSEC) /* what lasts longer is no burst of pictures */
+
+/*
+ * The media queue is short again. Cameras whose pictures come at the same time make it long again
+ * and again, and about as long each time; a quarter more than that is still no overload. It is
+ * forgotten gradually: with the phases of cameras bursts change.
+ */
 static inline void paqm_end_overload(struct paqm_sched_data *q, u64 now)
 {
+	u64 lasted = q->long_since ? now - q->long_since : 0;
+
+	if (lasted > PAQM_BURST_MOST_NS)
+		lasted = 0;
+	q->burst_ns = max(lasted + lasted / 4, q->burst_ns - q->burst_ns / 32);
 	q->long_since = 0;
 	if (!q->overloaded)
 		return;

@@ -294,6 +294,7 @@ struct paqm_sched_data {
 	u64 notices_unfit;
 	u64 stamped[4]; /* packets by enum paqm_stamp */
 	u64 long_since; /* ns: when the media queue came above 2 N_out; 0: it is short again */
+	u64 burst_ns; /* for how long it was, lately, where that was soon over */
 	bool overloaded; /* it has been for a while */
 	bool awake; /* timer and outer loop run */
 	bool elastic_awake; /* its next packet is no event */
