@@ -8,6 +8,7 @@
 #include "paqm_census.h"
 
 #define PAQM_YOUNG_DIV 8 /* a flow below such a part of R does not grow: audio */
+#define PAQM_CROWD_BPS 3000 /* bit/s: half of a full packet in two seconds */
 #define PAQM_DEAF_STRIKE 3 /* rounds after which policing may begin */
 
 /**
@@ -261,6 +262,8 @@ static bool paqm_flow_sending(struct paqm_flow_gauge *g, u32 silent, bool measur
 	if (silent > max_t(u32, PAQM_FLOW_SENDING_TICKS, 2 * PAQM_PAUSE_TICKS * g->pause))
 		return false;
 	if (measured) {
+		g->rare = g->pause >= PAQM_PAUSE_LONG &&
+			  (g->rare || silent < PAQM_PAUSE_LONG * PAQM_PAUSE_TICKS);
 		g->lasts = g->pause * PAQM_PAUSE_TICKS / PAQM_LASTS_TICKS;
 		g->pause = clamp_t(u32, DIV_ROUND_UP(silent, PAQM_PAUSE_TICKS),
 				   g->pause - !!g->pause, PAQM_PAUSE_MOST);
@@ -336,7 +339,7 @@ static bool paqm_flow_has_host(const struct paqm_flow *f, struct paqm_flow_gauge
 {
 	u32 silent = paqm_flow_silent(f, w->now_tick), bytes = READ_ONCE(f->bytes);
 
-	if (paqm_flow_class(f) != PAQM_MEDIA || silent > PAQM_FLOW_ACTIVE_TICKS)
+	if (paqm_flow_class(f) != PAQM_MEDIA || silent > paqm_flow_patience(g))
 		return false;
 	if (READ_ONCE(f->every) & PAQM_KNOWN)
 		return true;
@@ -415,6 +418,7 @@ static void paqm_flow_forget(const struct paqm_flows *t, struct paqm_flow *f,
 	if (!paqm_flow_publish(f, seen, 0))
 		return; /* the flow has gone, and another one has its slot */
 	paqm_flow_blank(t, f, g);
+	paqm_gauge_steady(g);
 	WRITE_ONCE(g->marked, PAQM_MARKED_ENDED);
 }
 
@@ -427,7 +431,7 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 	u32 silent = paqm_flow_silence(last, w->now_tick);
 	u16 turns = paqm_flow_turns(g, bytes), claim = READ_ONCE(g->claim);
 	u8 class = paqm_flow_class(f), seen = READ_ONCE(f->every);
-	bool measured = false;
+	bool measured = false, active;
 	u32 patience, part;
 	u64 before, now = PAQM_RATE_UNKNOWN;
 
@@ -438,8 +442,7 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 		paqm_flow_blank(t, f, g);
 		g->stay = PAQM_STAY_FREE;
 		g->counted = 0;
-		g->pause = 0;
-		g->lasts = 0;
+		paqm_gauge_steady(g);
 		g->mark_tick = w->now_tick;
 		WRITE_ONCE(g->marked, PAQM_MARKED_NOT);
 		/* nothing is left of the last one: pairs with the acquire in paqm_flow_marked() */
@@ -449,24 +452,24 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 	/* time wraps after 52 days: the dead stay dead, but not a flow that came just now */
 	if (silent > PAQM_SILENT_LONG)
 		cmpxchg(&f->last_tick, last, w->now_tick - PAQM_SILENT_LONG / 2);
-	if (silent <= PAQM_FLOW_ACTIVE_TICKS || g->marked == PAQM_MARKED_ROUND)
+	active = silent <= paqm_flow_patience(g);
+	if (active || g->marked == PAQM_MARKED_ROUND)
 		measured = paqm_flow_measure(g, w, bytes, turns, silent, &now);
+	if (!active)
+		c->passed += paqm_gauge_silent(g, silent);
 	if (silent > t->age_ticks)
 		return;
 	c->used++;
 	if (class == PAQM_MEDIA && paqm_newcomer_judge(g, w, silent, tag, c) && seen & PAQM_KNOWN)
 		paqm_flow_forget(t, f, g, seen);
-	if (silent > PAQM_FLOW_ACTIVE_TICKS) {
-		if (paqm_gauge_own(g)) {
-			c->passed += g->marked == PAQM_MARKED_OWN;
-			WRITE_ONCE(g->marked, PAQM_MARKED_ENDED);
-		}
+	c->rare += class == PAQM_MEDIA && paqm_gauge_again(g) && silent <= PAQM_FLOW_RARE_TICKS;
+	c->crowd += class == PAQM_ELASTIC && g->rate >= PAQM_CROWD_BPS;
+	if (!active)
 		return;
-	}
 	if (class == PAQM_MEDIA) {
 		paqm_flow_visit_media(t, f, w, c, bytes, turns, seen, measured, now, before);
 	} else if (class == PAQM_ELASTIC) {
-		g->pause = 0; /* it may have been media */
+		paqm_gauge_steady(g); /* it may have been media */
 		patience = paqm_elastic_patience(g, w, silent);
 		if (silent > patience)
 			return;

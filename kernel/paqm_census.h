@@ -122,6 +122,7 @@ struct paqm_hosts {
  * @takers: those among whom capacity is divided: flows that are known, or their hosts
  * @newcomers: those that are not known yet
  * @joining: takers that these will be: where hosts are equal, those that are not known
+ * @rare: those that came before, and ended unmeasured, within the longest pause
  * @proven: newcomers that became known in this walk
  * @passed: newcomers that went before they were
  * @stayed: flows that have sent more than they were told, not young any more since this walk
@@ -138,6 +139,7 @@ struct paqm_hosts {
  * @greedy: those that count in full
  * @leaves: ticks until the first of those has left, if no packet of it comes
  * @present: all active elastic flows
+ * @crowd: all elastic flows that are more than a trickle, also those that send now and then
  * @used: slots in use
  * @policed: flows with a drop probability
  * @top: the fastest media flows
@@ -151,6 +153,7 @@ struct paqm_census {
 	u32 takers;
 	u32 newcomers;
 	u32 joining;
+	u32 rare;
 	u32 proven;
 	u32 passed;
 	u32 stayed;
@@ -167,6 +170,7 @@ struct paqm_census {
 	u32 greedy;
 	u32 leaves;
 	u32 present;
+	u32 crowd;
 	u32 used;
 	u32 policed;
 };
@@ -200,6 +204,7 @@ struct paqm_census {
  * @key: of their hash
  * @slow: telling all flows takes more than a period
  * @rotating: most flows that send too much have left young, lately
+ * @rare: as in struct paqm_census, of the walk before
  */
 struct paqm_walk {
 	u32 now_tick;
@@ -227,6 +232,7 @@ struct paqm_walk {
 	const u64 *key;
 	bool slow;
 	bool rotating;
+	u32 rare;
 };
 
 /**
@@ -260,9 +266,11 @@ void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk *w, struct paq
 
 u16 paqm_flow_turns(const struct paqm_flow_gauge *g, u32 bytes);
 void paqm_gauge_open(struct paqm_flow_gauge *g, u32 bytes, u16 turns);
+void paqm_gauge_steady(struct paqm_flow_gauge *g);
 u64 paqm_gauge_sent(const struct paqm_flow_gauge *g, u32 bytes, u16 turns);
 bool paqm_gauge_again(const struct paqm_flow_gauge *g);
 bool paqm_gauge_own(const struct paqm_flow_gauge *g);
+bool paqm_gauge_silent(struct paqm_flow_gauge *g, u32 silent);
 bool paqm_flow_measure(struct paqm_flow_gauge *g, const struct paqm_walk *w, u32 bytes, u16 turns,
 		       u32 silent, u64 *now);
 

@@ -166,7 +166,7 @@ static u64 paqm_packet_ns(u32 mtu, u64 bps)
  */
 static void paqm_derive_bulk(struct paqm_sched_data *q, u64 ct, u32 mtu)
 {
-	u64 all = ct * 3 / 4, bps = paqm_div64(all, max(q->n_elastic, 1U));
+	u64 all = ct * 3 / 4, bps = paqm_div64(all, max3(q->n_elastic, q->census.crowd, 1U));
 	u64 most = min_t(u64, PAQM_BULK_PACKETS * mtu, paqm_bytes_in(q->capacity, PAQM_BURSTS_NS));
 	u64 burst = min(most, max_t(u64, mtu, paqm_bytes_in(bps, PAQM_BULK_FILL_NS)));
 	u64 together = max(burst, paqm_bytes_in(q->capacity, PAQM_BULK_NS));

@@ -33,7 +33,8 @@
 #define PAQM_FLOW_YOUNG_TICKS 4000 /* who leaves before that has come for a moment */
 #define PAQM_PAUSE_TICKS 8 /* unit of @pause */
 #define PAQM_LASTS_TICKS 32 /* of @lasts, to which it is rounded down */
-#define PAQM_PAUSE_MOST 63 /* 504 ticks: who was silent for longer is not active */
+#define PAQM_PAUSE_MOST 63 /* 504 ticks: more is the same */
+#define PAQM_PAUSE_LONG 50 /* 400 ticks: who comes again after it may do so after two seconds */
 #define PAQM_SILENT_LONG (1U << 30) /* ticks, 13 days: a time so old is made younger */
 #define PAQM_SILENT_AHEAD (1U << 20) /* 18 minutes: a packet is later than a walk by less */
 #define PAQM_MOUSE_BYTES 16384	/* an elastic flow that sent less is a mouse for now */
@@ -244,7 +245,8 @@ enum paqm_marked {
 	PAQM_MARKED_ROUND, /* that of the round */
 	PAQM_MARKED_OWN,   /* a newcomer's: since it was first seen */
 	PAQM_MARKED_ENDED, /* a newcomer that went before it was measured; counted */
-	PAQM_MARKED_AGAIN, /* that of one that ended once: since it was seen again */
+	PAQM_MARKED_AGAIN, /* that of one that ended once: since it was seen again, */
+	PAQM_MARKED_RARE,  /* and it has paused meanwhile, like a camera of a picture a second */
 };
 
 /* What is known of whether a media flow stays, struct paqm_flow_gauge's @stay. */
@@ -264,6 +266,7 @@ enum paqm_stay {
  * @held: media flow: what it used lately, bit/s; @rate at least (paqm_mm_hold())
  * @mark: @bytes at the beginning of the window,
  * @mark_turns: and @turns
+ * @rare: it pauses for long, and has come again: it counts meanwhile (paqm_flow_patience())
  * @mark_tick: when a window of its own began; elastic flow: when it was first seen
  * @drop: drop probability while policed, Q32
  * @deaf: windows above 1.25 R, halved by each that is not; those in a pause do not count
@@ -280,7 +283,8 @@ struct paqm_flow_gauge {
 	u16 claim;
 	u16 known;
 	u16 turns;
-	u16 mark_turns;
+	u16 mark_turns : 15;
+	u16 rare : 1;
 	u64 rate;
 	u64 held;
 	u32 mark;
@@ -389,6 +393,15 @@ static __always_inline struct paqm_flow *paqm_flows_slot(struct paqm_flow *set, 
 	return NULL;
 }
 
+/*
+ * For how long may a media flow be silent and still count, ticks? A camera that watches a place, or
+ * a screen that is shared, may send a picture a second, of 50 kB.
+ */
+static inline u32 paqm_flow_patience(const struct paqm_flow_gauge *g)
+{
+	return g->rare ? PAQM_FLOW_RARE_TICKS : PAQM_FLOW_ACTIVE_TICKS;
+}
+
 /**
  * paqm_flows_find() - slot of a flow
  * @t: table
@@ -406,11 +419,15 @@ static inline struct paqm_flow *paqm_flows_find(const struct paqm_flows *t, u64 
 						bool *fresh, bool *rare)
 {
 	struct paqm_flow *flow = paqm_flows_slot(paqm_flows_set(t, hash), paqm_flow_tag(hash));
-	u32 silent, told;
+	u32 silent, patience, told;
 
 	if (flow) {
 		silent = now_tick - flow->last_tick;
-		*fresh = silent > PAQM_FLOW_ACTIVE_TICKS;
+		patience = PAQM_FLOW_ACTIVE_TICKS;
+		if (silent > patience)
+			/* a race: as a walk leaves it, or as it was before; both will do */
+			patience = data_race(paqm_flow_patience(paqm_flow_gauge(t, flow)));
+		*fresh = silent > patience;
 		if (*fresh) {
 			told = READ_ONCE(paqm_flow_more(t, flow)->told.tick);
 			*rare = silent <= PAQM_FLOW_RARE_TICKS &&

@@ -33,7 +33,32 @@ u64 paqm_gauge_sent(const struct paqm_flow_gauge *g, u32 bytes, u16 turns)
 	u64 now = ((u64)turns << 31) + (bytes & S32_MAX);
 	u64 then = ((u64)g->mark_turns << 31) + (g->mark & S32_MAX);
 
-	return (now - then) & ((1ULL << 47) - 1);
+	return (now - then) & ((1ULL << 46) - 1);
+}
+
+/* Nothing is known of pauses of a flow: it is taken for one that has none. */
+void paqm_gauge_steady(struct paqm_flow_gauge *g)
+{
+	g->pause = 0;
+	g->lasts = 0;
+	g->rare = false;
+}
+
+/*
+ * A flow is silent for longer than it is waited for. Its own window ends with that, or goes on if
+ * it has ended so before: then it may be a camera of a picture a second.
+ *
+ * Return: whether it was a newcomer until now, and has passed.
+ */
+bool paqm_gauge_silent(struct paqm_flow_gauge *g, u32 silent)
+{
+	bool passed = g->marked == PAQM_MARKED_OWN, gone = silent > PAQM_FLOW_RARE_TICKS;
+
+	if (gone) /* what comes after that says nothing of its pauses */
+		paqm_gauge_steady(g);
+	if (paqm_gauge_own(g))
+		WRITE_ONCE(g->marked, passed || gone ? PAQM_MARKED_ENDED : PAQM_MARKED_RARE);
+	return passed;
 }
 
 /* How long a flow's pauses are, ns, as far as two windows agree. */
@@ -79,13 +104,13 @@ static void paqm_flow_rate(struct paqm_flow_gauge *g, u64 rate, const struct paq
  */
 bool paqm_gauge_again(const struct paqm_flow_gauge *g)
 {
-	return g->marked == PAQM_MARKED_ENDED || g->marked == PAQM_MARKED_AGAIN;
+	return g->marked >= PAQM_MARKED_ENDED;
 }
 
 /* Is the window that of a flow which is not known yet? */
 bool paqm_gauge_own(const struct paqm_flow_gauge *g)
 {
-	return g->marked == PAQM_MARKED_OWN || g->marked == PAQM_MARKED_AGAIN;
+	return g->marked >= PAQM_MARKED_OWN && g->marked != PAQM_MARKED_ENDED;
 }
 
 /*
@@ -112,6 +137,10 @@ bool paqm_flow_measure(struct paqm_flow_gauge *g, const struct paqm_walk *w, u32
 		window = paqm_newcomer_window(g, w, sent, silent);
 		if (!window)
 			return false;
+		if (g->marked == PAQM_MARKED_RARE) {
+			g->pause = PAQM_PAUSE_MOST;
+			g->rare = true;
+		}
 		WRITE_ONCE(g->marked, PAQM_MARKED_NOT); /* the next one is the round's */
 	} else if (g->marked == PAQM_MARKED_ROUND && window >= w->window_min_ns) {
 		windows = paqm_flow_windows(g, window);

@@ -6,6 +6,7 @@
 #define PAQM_NEWCOMER_NS (400 * NSEC_PER_MSEC)
 #define PAQM_NEWCOMER_SILENT_TICKS 100
 #define PAQM_NEWCOMER_SPAN_TICKS 500 /* or whenever it has sent for so long */
+#define PAQM_RARE_MOST 64 /* flows that pause for long may become known, where there are no more */
 #define PAQM_LEFT_ROUNDS 256 /* rounds in which it is forgotten that deaf flows left young */
 #define PAQM_LEFT_MEMORY 2   /* flows that this is averaged over: the second is seen through */
 
@@ -25,6 +26,18 @@ static bool paqm_newcomer_doubtful(struct paqm_flow_gauge *g, const struct paqm_
 }
 
 /*
+ * Is a newcomer that pauses for long, and comes again, no camera? Hundreds of ports that somebody
+ * uses in turn do so as well, or a few by each of which he has a share at least.
+ */
+static bool paqm_newcomer_turns(struct paqm_flow_gauge *g, const struct paqm_walk *w, u64 rate)
+{
+	if (g->marked != PAQM_MARKED_RARE || (rate < w->fair && w->rare <= PAQM_RARE_MOST))
+		return false;
+	WRITE_ONCE(g->marked, PAQM_MARKED_ENDED);
+	return true;
+}
+
+/*
  * A newcomer's window, ns, in which it has sent @sent bytes; 0: it is not known yet. Of four
  * pictures a second few walks are within 0.1 s; to let all do that span less would count each port
  * of who changes it three times a second.
@@ -32,12 +45,13 @@ static bool paqm_newcomer_doubtful(struct paqm_flow_gauge *g, const struct paqm_
 u64 paqm_newcomer_window(struct paqm_flow_gauge *g, const struct paqm_walk *w, u64 sent, u32 silent)
 {
 	u32 age = w->now_tick - g->mark_tick;
-	u64 window = (u64)age << 20;
+	u64 window = (u64)age << 20, rate;
 
 	if (window < PAQM_NEWCOMER_NS || (silent > PAQM_NEWCOMER_SILENT_TICKS &&
 					  age < silent + PAQM_NEWCOMER_SPAN_TICKS))
 		return 0;
-	return paqm_newcomer_doubtful(g, w, paqm_rate_bps(sent, window)) ? 0 : window;
+	rate = paqm_rate_bps(sent, window);
+	return paqm_newcomer_doubtful(g, w, rate) || paqm_newcomer_turns(g, w, rate) ? 0 : window;
 }
 
 /*

@@ -387,6 +387,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 		.key = q->rules.key,
 		.slow = q->slow,
 		.rotating = q->rotating,
+		.rare = q->census.rare,
 	};
 	u32 ev, qlen, backlog;
 	bool heard = paqm_heard(q, now);

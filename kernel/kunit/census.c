@@ -203,40 +203,6 @@ static void paqm_kunit_strikes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, deaf->every & ~PAQM_CLAIM, PAQM_KNOWN);
 }
 
-/*
- * Pictures with pauses between them: who does at once as he is told is not one who does not, though
- * the mean of his rate falls late; and who does not is found.
- */
-static void paqm_kunit_pauses(struct kunit *test)
-{
-	static const u32 gaps[] = { 450, 228, 190, 127, 95, 40 }; /* ticks */
-	struct paqm_flow *f;
-	u32 k, i;
-
-	for (k = 0; k < ARRAY_SIZE(gaps); k++) {
-		u32 next = 1, end = 0;
-
-		paqm_make(test, 64);
-		f = paqm_new(test, paqm_nth(1), PAQM_MEDIA, 1);
-		paqm_count(1, 0, 0);
-		paqm_know(f);
-		for (i = 0; i < 240; i++) {
-			bool less = i >= 100 && i < 200;
-
-			paqm_flows_mark(&paqm_table);
-			for (end += 238; next <= end; next += gaps[k]) { /* 250 ms */
-				f->bytes += gaps[k] * (less ? 125 : 500);
-				f->last_tick = next;
-			}
-			paqm_count(end, 250, i <= 101 ? 4000000 : 1000000);
-			if (i < 200)
-				KUNIT_EXPECT_LE(test, (u16)paqm_gauge(f)->deaf, paqm_deaf_strike);
-		}
-		KUNIT_EXPECT_GT(test, (u16)paqm_gauge(f)->deaf, paqm_deaf_strike);
-		paqm_flows_free(&paqm_table);
-	}
-}
-
 /* What a flow sends beyond its rate does not count: each of them has one share. */
 static void paqm_kunit_entitled(struct kunit *test)
 {
@@ -562,7 +528,6 @@ static struct kunit_case paqm_census_cases[] = {
 	KUNIT_CASE(paqm_kunit_fast),
 	KUNIT_CASE(paqm_kunit_vain),
 	KUNIT_CASE(paqm_kunit_strikes),
-	KUNIT_CASE(paqm_kunit_pauses),
 	KUNIT_CASE(paqm_kunit_entitled),
 	KUNIT_CASE(paqm_kunit_held),
 	KUNIT_CASE(paqm_kunit_knows),

@@ -186,7 +186,8 @@ static void paqm_kunit_walk_churn(struct kunit *test)
 	w.now_tick = paqm_race_now;
 	for (living = 0, i = 0; i < 1024; i++) {
 		const struct paqm_flow *f = &paqm_table.flow[i];
-		u32 silent = paqm_race_now - f->last_tick, patience = w.elastic_ticks;
+		u32 silent = paqm_race_now - f->last_tick;
+		u32 patience = paqm_flow_patience(&paqm_table.gauge[i]);
 
 		if (paqm_flow_class(f) == PAQM_ELASTIC)
 			patience = paqm_elastic_patience(&paqm_table.gauge[i], &w, silent);

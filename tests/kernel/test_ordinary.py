@@ -80,16 +80,18 @@ def crowd(to: str, flows: int, seconds: float) -> None:
         sleep(0.0331)
 
 
-def test_voice_beside_a_crowd(wire: Wire) -> None:
+@pytest.mark.parametrize("seed", (1, 5, 12))
+def test_voice_beside_a_crowd(wire: Wire, seed: int) -> None:
     """Of 200 flows each packet is a rare one; all of them do not go ahead together."""
-    wire.queue("paqm bandwidth 5mbit")
+    wire.queue(f"paqm bandwidth 5mbit seed {seed}")
+    sleep(seed * 0.071)  # against the rounds
     with Listener(wire.b, 5004) as heard, together(
         wire.task(crowd, "10.1.0.2", 200, 16),
         wire.send("rtp", rate=20e3, size=80, seconds=16),
     ):
         sleep(6)
         heard.forget()
-    within("voice waits at most so many us", heard.most[5004], 0, 7500)  # three packets of theirs
+    within("voice waits at most so many us", heard.most[5004], 0, 9300)  # four packets of theirs
     within("and loses nothing", heard.came[5004], 310, 315)
 
 
@@ -326,7 +328,7 @@ def test_streams_after_a_crowd(wire: Wire) -> None:
     within("then two streams use the link, per cent", round(bits / 5 / 2560), 90, 103)
 
 
-@pytest.mark.parametrize("pictures", (2, 5))
+@pytest.mark.parametrize("pictures", (1, 2, 5))
 def test_cameras_of_few_pictures(wire: Wire, pictures: int) -> None:
     """Ten take half of the link, by a picture now and then: the rest is for those who follow."""
     wire.queue("paqm bandwidth 8mbit feedback icmp")
@@ -344,6 +346,24 @@ def test_cameras_of_few_pictures(wire: Wire, pictures: int) -> None:
     within("mean wait of the common queue, ms",
            round((now.media.sojourn_sum_ns - before.media.sojourn_sum_ns) / 1e6
                  / (now.media.sent_packets - before.media.sent_packets), 1), 0, 5)
+    within("packets lost of the cameras' 6,250", now.drops - before.drops, 0, 190)
+
+
+def test_cameras_in_step(wire: Wire) -> None:
+    """Pictures of four come together: that is no overload, and the rest is for those who follow."""
+    wire.queue("paqm bandwidth 8mbit feedback icmp")
+    camera = {"sizes": 1250, "rate": 1e6, "frame": 4, "stop": 22}
+    with together(followers(wire, "10.1.0.2", port=5004, sport=20000, flows=2, law="erf",
+                            sizes=1200, rate=4e6, max=3e6, lag=0.05, stop=22),
+                  *(followers(wire, "10.1.0.2", port=6004, sport=30000 + n, start=n * 0.005,
+                              **camera) for n in range(4))):
+        sleep(6)
+        before = wire.stats
+        sleep(15)
+        now = wire.stats
+    bits = (now.media.sent_bytes - before.media.sent_bytes) * 8
+    within("use of the link, per cent", round(bits / 15 / 8e4, 1), 90, 99)
+    within("times that it was overloaded", now.overload_episodes - before.overload_episodes, 0, 5)
 
 
 @pytest.mark.parametrize("target", ("60ms", "200ms"))
