@@ -6,6 +6,8 @@
 # packages.txt has, or another system's equivalents, are then yours to install.
 set -euo pipefail
 
+# Services and some containers have none, and the cache is in it.
+export HOME="${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}"
 here=$(dirname "$(readlink -f "$0")")
 top=$(dirname "$here")
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/paqm"

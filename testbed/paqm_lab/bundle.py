@@ -7,6 +7,7 @@ A zip archive of result.json (scenario, seed, versions, hashes), report.html and
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 from paqm_lab import image
 from paqm_lab.errors import LabError
@@ -14,17 +15,38 @@ from paqm_lab.errors import LabError
 RESULT, REPORT, LOCK = "result.json", "report.html", "packages.lock"
 NAMES = (RESULT, REPORT, LOCK)
 LARGEST = 50_000_000  # bytes of a member: a stranger's file may unpack to anything
+WANTED = {"scenario_data": dict, "seed": int, "versions": dict, "packet_log_sha256": dict}
 DATE = (2026, 1, 1, 0, 0, 0)  # of every member: equal results are equal files
 
 
+def repeatable(file: Path, result: Any) -> dict[str, Any]:
+    """The content of a result.json; LabError if `paqm-lab verify` cannot run it again."""
+    data = result.get("scenario_data") if isinstance(result, dict) else None
+    if isinstance(data, dict) and {"link", "trace"} & data.keys():
+        raise LabError(f"{file} is of a network of its own or of trace flows, which verify does "
+                       "not repeat; run its scenario and compare the figures by hand")
+    missing = [key for key, kind in WANTED.items()
+               if not isinstance(result, dict) or not isinstance(result.get(key), kind)]
+    if not missing and not result["packet_log_sha256"]:  # it would be true of anything
+        missing = ["packet_log_sha256"]
+    if missing:
+        raise LabError(
+            f"{file} has no {missing[0]}: it is no result of `paqm-lab run`, or an older one; run "
+            "its scenario and compare packet_log_sha256 by hand"
+        )
+    return dict(result)
+
+
 def write(directory: Path, file: Path) -> None:
-    """Packs the result in `directory`; LabError if nothing here knows the lock of its image."""
+    """Packs the result in `directory`; LabError if it cannot be run again, or nothing here knows
+    the lock of its image."""
     try:
-        result = (directory / RESULT).read_text()
-        versions = json.loads(result)["versions"]
-        made_on = versions.get("image")
-    except (OSError, ValueError, KeyError, TypeError) as err:
+        text = (directory / RESULT).read_text()
+        result = json.loads(text)
+    except (OSError, ValueError) as err:
         raise LabError(f"{directory} holds no result of `paqm-lab run`: {err}") from err
+    versions = repeatable(directory / RESULT, result)["versions"]
+    made_on = versions.get("image")
     if {"chromium", "firefox"} & versions.keys():
         raise LabError(
             f"{directory} has streams of a browser, whose lock a bundle does not hold; pass on "
@@ -37,7 +59,7 @@ def write(directory: Path, file: Path) -> None:
             f"{image.LOCK}, nor one made here: run its scenario again, then bundle it"
         )
     report = directory / REPORT
-    members = {RESULT: result, LOCK: lock}
+    members = {RESULT: text, LOCK: lock}
     if report.exists():
         members[REPORT] = report.read_text()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:

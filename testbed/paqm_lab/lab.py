@@ -120,6 +120,17 @@ def make_way(directory: Path) -> None:
     (directory / CONFIG).touch()  # a run that ends early can be repeated
 
 
+def _revision() -> str:
+    """The commit of the clone; unknown in an archive of the sources, which needs no git."""
+    git = ["git", "-C", str(cache.REPO), "describe", "--always", "--dirty", "--abbrev=12"]
+    # an archive's version is not that of a repository which it lies in
+    above = {**os.environ, "GIT_CEILING_DIRECTORIES": str(cache.REPO.parent)}
+    with suppress(FileNotFoundError):
+        done = subprocess.run(git, capture_output=True, text=True, env=above)
+        return done.stdout.strip() or "unknown"
+    return "unknown"
+
+
 @dataclass(frozen=True)
 class Lab:
     """Everything that a run needs and that does not change from run to run."""
@@ -153,10 +164,6 @@ class Lab:
 
     def versions(self) -> dict[str, str]:
         """Versions of all that shapes a result."""
-        git = ["git", "-C", str(cache.REPO), "describe", "--always", "--dirty", "--abbrev=12"]
-        # an archive's version is not that of a repository which it lies in
-        above = {**os.environ, "GIT_CEILING_DIRECTORIES": str(cache.REPO.parent)}
-        done = subprocess.run(git, capture_output=True, text=True, env=above)
         rival = json.loads((RIVAL / "package-lock.json").read_text())["packages"]
         own = self.image.versions
         browsers = {
@@ -164,7 +171,7 @@ class Lab:
             "firefox": own.get("firefox-esr"),
         }
         return {name: version for name, version in browsers.items() if version} | {
-            "paqm": done.stdout.strip() or "unknown",
+            "paqm": _revision(),
             "kernel": self.kernel.version,
             "kernel_config": self.kernel.key,
             "kernel_not_of_lock": self.kernel.not_of_lock,

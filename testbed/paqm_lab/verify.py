@@ -15,8 +15,6 @@ from typing import Any
 from paqm_lab import bundle, run, scenario
 from paqm_lab.errors import LabError
 
-WANTED = {"scenario_data": dict, "seed": int, "versions": dict, "packet_log_sha256": dict}
-
 Progress = Callable[[str], None]
 
 
@@ -34,20 +32,7 @@ def load(path: Path) -> tuple[dict[str, Any], str | None]:
         raise LabError(f"{file}: cannot read the result: {err}") from err
     except json.JSONDecodeError as err:
         raise LabError(f"{file}: not valid JSON: {err}") from err
-    data = result.get("scenario_data") if isinstance(result, dict) else None
-    if isinstance(data, dict) and {"link", "trace"} & data.keys():
-        raise LabError(f"{file} is of a network of its own or of trace flows, which verify does "
-                       "not repeat; run its scenario and compare the figures by hand")
-    missing = [key for key, kind in WANTED.items()
-               if not isinstance(result, dict) or not isinstance(result.get(key), kind)]
-    if not missing and not result["packet_log_sha256"]:  # it would be true of anything
-        missing = ["packet_log_sha256"]
-    if missing:
-        raise LabError(
-            f"{file} has no {missing[0]}: it is no result of `paqm-lab run`, or an older one; run "
-            "its scenario and compare packet_log_sha256 by hand"
-        )
-    return dict(result), lock
+    return bundle.repeatable(file, result), lock
 
 
 def compare(told: dict[str, Any], here: dict[str, Any]) -> tuple[list[str], bool]:

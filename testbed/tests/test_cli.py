@@ -5,6 +5,7 @@ import os
 import pwd
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +46,21 @@ def test_make_knows_the_home_of_who_has_none() -> None:
     done = subprocess.run(["make", "--eval", "where:;@echo $$HOME", "where"], cwd=cache.REPO,
                           env=without, capture_output=True, text=True)
     assert done.stdout == pwd.getpwuid(os.getuid()).pw_dir + "\n", done.stderr
+
+
+@pytest.mark.parametrize("name", ["testbed/paqm-lab", "testbed/paqm-trace", "setup/setup.sh"])
+@pytest.mark.parametrize("home", [{}, {"HOME": ""}])
+def test_who_has_no_home_has_a_cache(name: str, home: dict[str, str], tmp_path: Path) -> None:
+    """They looked for it in /.cache, or ended with HOME: unbound variable."""
+    (tmp_path / "mkdir").write_text("#!/bin/sh\nexit 1\n")  # the set-up ends here
+    (tmp_path / "mkdir").chmod(0o755)
+    left = {key: value for key, value in os.environ.items()
+            if key not in {"HOME", "XDG_CACHE_HOME"}}
+    done = subprocess.run([cache.REPO / name, *(["--help"] if "testbed" in name else [])],
+                          env=left | home | {"PATH": f"{tmp_path}:{left['PATH']}"},
+                          capture_output=True, text=True)
+    place = f"{pwd.getpwuid(os.getuid()).pw_dir}/.cache/paqm"
+    assert done.returncode == 0 or place in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("name", ["setup.sh", "lint.sh", "fuzz.sh"])

@@ -252,6 +252,12 @@ def test_missing_program_is_named() -> None:
         cache.need_programs(["sh", "no-such-program"], "a test")
 
 
+def test_without_git_no_run_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ended when all had been simulated: git: No such file or directory."""
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert lab._revision() == "unknown"
+
+
 def test_a_processor_that_runs_no_guest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     for begin in (lambda: kernel.ensure("lab", print), lambda: image.fetch(print)):

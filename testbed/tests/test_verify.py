@@ -116,9 +116,24 @@ def test_a_result_of_another_image_is_not_bundled(tmp_path: Path) -> None:
     (home / "result.json").write_text(json.dumps(told))
     with pytest.raises(LabError, match="has streams of a browser.*verify"):
         bundle.write(home, tmp_path / "a.zip")
-    (home / "result.json").write_text("{}")
+    (home / "result.json").write_text("{")
     with pytest.raises(LabError, match="holds no result"):
         bundle.write(home, tmp_path / "a.zip")
+
+
+@pytest.mark.parametrize(("changes", "said"), [
+    ({"scenario_data": {"link": []}}, "network of its own"),
+    ({"scenario_data": {"trace": {}}}, "trace flows"),
+    ({"scenario_data": None}, "no scenario_data"),  # of an experiment, or an older one
+])
+def test_what_cannot_be_verified_is_not_bundled(
+    tmp_path: Path, changes: dict[str, Any], said: str
+) -> None:
+    """The receiver would learn it first, and bundle says that verify runs it again."""
+    home = bundled(tmp_path, **changes)
+    with pytest.raises(LabError, match=said):
+        bundle.write(home, tmp_path / "a.zip")
+    assert not (tmp_path / "a.zip").exists()
 
 
 @pytest.mark.parametrize("lock", [
