@@ -513,6 +513,14 @@ func TestIsWeb(t *testing.T) {
 	}
 }
 
+func TestASlashAtTheEnd(t *testing.T) {
+	for _, text := range []string{"http://a/janus", "http://a/janus/", "http://a/janus//"} {
+		if got := base(text); got != "http://a/janus" {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+}
+
 // Of a path that is mistyped the status tells, not the page that comes with it.
 func TestAskElsewhere(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())

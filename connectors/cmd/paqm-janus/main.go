@@ -24,6 +24,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"time"
 
 	"paqm.example/client"
@@ -343,6 +344,11 @@ func isWeb(text string) error {
 	return nil
 }
 
+// base is what paths are put behind: Janus answers no request about a session behind two slashes.
+func base(text string) string {
+	return strings.TrimRight(text, "/")
+}
+
 func start() error {
 	api := flag.String("api", "http://127.0.0.1:8088/janus", "the Janus API")
 	admin := flag.String("admin", "http://127.0.0.1:7088/admin", "the Admin API")
@@ -386,7 +392,7 @@ func start() error {
 	defer stop()
 	c := &connector{
 		janus: &janus{
-			api: *api, admin: *admin, adminSecret: *adminSecret, secret: *secret, room: *room,
+			api: base(*api), admin: base(*admin), adminSecret: *adminSecret, secret: *secret, room: *room,
 		},
 		client: paqmd, ceiling: *ceiling, floor: *floor, start: *start, granted: float64(*start),
 		viewers: map[string]*viewer{},
