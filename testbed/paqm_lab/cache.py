@@ -47,6 +47,16 @@ def may_execute(place: str) -> bool:
     return os.path.isdir(place) and not os.statvfs(place).f_flag & os.ST_NOEXEC
 
 
+def need_execution(place: Path) -> None:
+    """Refuses a directory for guests that is mounted noexec: to their kernel, too, nothing in it is
+    a program, and it would panic for want of its first one."""
+    if not may_execute(str(place)):
+        raise LabError(
+            f"{place} is mounted noexec, and a guest executes its first program there: choose "
+            "another directory with --out, or by TMPDIR"
+        )
+
+
 def scratch_dir() -> Path:
     """Directory for what is executed and soon deleted: the usual one, but not where that is mounted
     noexec, as hardened hosts have /tmp. One in the cache is the last, for others than its owner may

@@ -75,6 +75,7 @@ def make_out(out: Path) -> None:
 def alone_in(out: Path) -> Iterator[None]:
     """Refuses a directory in which another command runs: each would delete the other's logs."""
     make_out(out)
+    cache.need_execution(out)
     place = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with suppress(OSError):  # some network file systems lock no directories

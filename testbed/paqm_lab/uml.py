@@ -322,6 +322,7 @@ def _run(
     if not os.access(kernel.binary, os.X_OK):
         raise LabError(f"{kernel.binary} is not there; delete {kernel.tree.parent} to rebuild it")
     _write_job(job)
+    cache.need_execution(job.directory)
     console = job.directory / "console.log"
     output = job.directory / "output.log"
     # User-Mode Linux makes a directory for its management socket below HOME.

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import bundle, run, scenario
+from paqm_lab import bundle, cache, run, scenario
 from paqm_lab.errors import LabError
 
 Progress = Callable[[str], None]
@@ -54,7 +54,7 @@ def verify(path: Path, progress: Progress) -> tuple[list[str], bool]:
     """Runs every variant of the result at `path` again; see compare()."""
     told, lock = load(path)
     chosen = scenario.check(path, {**told["scenario_data"], "seed": told["seed"]})
-    with tempfile.TemporaryDirectory(prefix="paqm-verify-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="paqm-verify-", dir=cache.scratch_dir()) as scratch:
         options = run.Options(
             out=Path(scratch) / "out", seed=told["seed"], variants=list(told["packet_log_sha256"]),
             keep_packets=False, repeat_check=False, score=False, page=False, lock_text=lock,

@@ -162,3 +162,38 @@ def test_programs_are_made_where_they_may_run(tmp_path: Path, noexec: int) -> No
         command, env={**os.environ, **own}, cwd=cache.TESTBED, capture_output=True, text=True
     )
     assert done.stdout == f"{places[noexec]}\n", done.stderr
+
+
+@pytest.mark.skipif(not may_mount(), reason="mounts: needs root")
+def test_results_where_nothing_is_executed_are_refused(tmp_path: Path) -> None:
+    """The guest's kernel panicked: Attempted to kill init."""
+    program = (
+        "import subprocess, sys; from pathlib import Path; from paqm_lab import lab\n"
+        "place = Path(sys.argv[1])\n"
+        "subprocess.run(['mount', '-t', 'tmpfs', '-o', 'noexec', 'tmpfs', place], check=True)\n"
+        "with lab.alone_in(place / 'out'):\n    print('it is taken')\n"
+    )
+    command = ["unshare", "--mount", sys.executable, "-c", program, str(tmp_path)]
+    done = subprocess.run(command, cwd=cache.TESTBED, capture_output=True, text=True)
+    told = f"LabError: {tmp_path}/out is mounted noexec, and a guest executes its first program"
+    assert told in done.stderr and not done.stdout
+
+
+@pytest.mark.skipif(not may_mount(), reason="mounts: needs root")
+def test_a_result_is_verified_where_something_is_executed(tmp_path: Path) -> None:
+    """Not below a /tmp that is mounted noexec."""
+    program = (
+        "import subprocess, sys; from pathlib import Path\n"
+        "from paqm_lab import run, scenario, verify\n"
+        "place = sys.argv[1]\n"
+        "subprocess.run(['mount', '-t', 'tmpfs', '-o', 'noexec', 'tmpfs', place], check=True)\n"
+        "told = {'scenario_data': {}, 'seed': 1, 'packet_log_sha256': {}}\n"
+        "verify.load = lambda path: (told, '')\n"
+        "scenario.check = lambda path, data: None\n"
+        "run.run_scenario = lambda chosen, options, progress: sys.exit(str(options.out.parent))\n"
+        "verify.verify(Path('x'), print)"
+    )
+    command = ["unshare", "--mount", sys.executable, "-c", program, str(tmp_path)]
+    own = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run(command, env=own, cwd=cache.TESTBED, capture_output=True, text=True)
+    assert done.stderr.startswith("/var/tmp/paqm-verify-"), done.stderr

@@ -24,7 +24,7 @@ TCPS = ("reno", "newreno")
 @functools.cache
 def _program(source: Path) -> tempfile.TemporaryDirectory[str]:
     """Its directory, which goes with this process."""
-    home = tempfile.TemporaryDirectory()
+    home = tempfile.TemporaryDirectory(dir=cache.scratch_dir())
     build = ["cc", "-O2", "-D_GNU_SOURCE", "-I", str(cache.REPO)]
     _call([*build, "-o", f"{home.name}/model", str(source), "-lm"])
     return home
