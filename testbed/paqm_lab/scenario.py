@@ -240,6 +240,14 @@ def _key(path: list[str | int]) -> str:
     return text.lstrip(".") or "the file"
 
 
+def _dotted(name: str, value: Any) -> str:
+    """The key that TOML has taken for tables in each other."""
+    while isinstance(value, dict) and value:
+        key, value = next(iter(value.items()))
+        name += f".{key}"
+    return name
+
+
 def _expected(error: jsonschema.ValidationError) -> str:
     """What a schema error means, for people."""
     rule: Any = error.validator_value
@@ -264,6 +272,14 @@ def _expected(error: jsonschema.ValidationError) -> str:
     if error.validator == "oneOf":
         keys = [name for choice in rule for name in choice["required"]]
         return f"expected exactly one of {', '.join(keys)}"
+    place = list(error.absolute_path)
+    name = place[-1] if place else None
+    if rule == "array" and isinstance(value, dict) and place[0] == "axes":  # of a sweep
+        return f'expected a list; a key with dots stands in quotes, "{_dotted(str(name), value)}"'
+    if rule == "array" and isinstance(value, dict):
+        return f"it is one table, [{name}]; expected [[{name}]] above each entry of a list"
+    if rule == "object" and isinstance(value, list):
+        return f"it is a list, [[{name}]]; expected one table, [{name}]"
     if error.validator == "type":
         return f"{value!r}: expected {rule}"
     return str(error.message)

@@ -61,6 +61,9 @@ def write(tmp_path: Path, text: str) -> str:
          r"variant\[1\]: paqm limits no rate without a bandwidth: expected shaper"),
         ('"paqm bandwidth {bottleneck} feedback icmp"', '"paqm bandwidth auto feedback icmp"',
          r"variant\[1\]: paqm limits no rate without a bandwidth: expected shaper"),
+        ("[path]", "[[path]]", r"path: it is a list, \[\[path\]\]; expected one table, \[path\]$"),
+        ("[[elastic]]", "[elastic]",
+         r"elastic: it is one table, \[elastic\]; expected \[\[elastic\]\] above each entry"),
         ("rtt_ms = 40", 'rtt_ms = 40\nlink = "lte"', r"variant\[2\]\.shaper: path\.link limits"),
     ],
 )

@@ -91,6 +91,8 @@ def test_entries_of_lists_go_by_name_number_or_all() -> None:
         ('"path.rtt_ms" = [-1]', r"at path.rtt_ms = -1: .*path.rtt_ms: -1 is less than"),
         ('"path.rtt_ms, duration" = [[1]]', r"\[1\]: expected a list of 2 values"),
         ('"path.rtt_ms" = []', r"axes.path.rtt_ms: "),
+        ('elastic.tcp.flows = [1]',
+         r'axes.elastic: expected a list; a key with dots stands in quotes, "elastic.tcp.flows"$'),
         ('seed = [1]', r"give seeds as `seeds"),
     ],
 )
