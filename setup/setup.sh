@@ -119,6 +119,14 @@ case "$cache" in
 		"built in it; set XDG_CACHE_HOME" ;;
 esac
 mkdir -p "$cache" || fail "cannot create $cache; set XDG_CACHE_HOME"
+probe="$cache/executed.$$"
+if install -m 755 /dev/null "$probe" 2>/dev/null; then
+	"$probe" 2>/dev/null && executes=1 || executes=0
+	rm -f "$probe"
+	[ "$executes" = 1 ] ||
+		fail "nothing can be executed in $cache, which seems to be mounted noexec, but the lab's programs are;" \
+			"set XDG_CACHE_HOME to a directory elsewhere"
+fi
 # Runs of the lab and this script may start together.
 exec 9>"$cache/setup.lock"
 flock -w 3 9 || { say "waiting for another one that is at work ($cache/setup.lock)" && flock 9; }

@@ -47,6 +47,16 @@ def may_execute(place: str) -> bool:
     return os.path.isdir(place) and not os.statvfs(place).f_flag & os.ST_NOEXEC
 
 
+def need_executable() -> None:
+    """Refuses a cache on a file system that is mounted noexec, as hardened hosts have /home."""
+    place = cache_dir()
+    if not may_execute(str(place)):
+        raise LabError(
+            f"the cache, {place}, is mounted noexec, and the lab's programs are executed there; "
+            "set XDG_CACHE_HOME to a directory elsewhere"
+        )
+
+
 def need_execution(place: Path) -> None:
     """Refuses a directory for guests that is mounted noexec: to their kernel, too, nothing in it is
     a program, and it would panic for want of its first one."""

@@ -332,6 +332,8 @@ def parser(command: str = "") -> argparse.ArgumentParser:
 
 
 def _main() -> int:
+    if not {"-h", "--help"} & set(sys.argv[1:]):
+        cache.need_executable()
     first = sys.argv[1] if len(sys.argv) > 1 else ""
     if first in EXPERIMENTS:
         return _experiment(first, sys.argv[2:])

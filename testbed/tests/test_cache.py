@@ -197,3 +197,19 @@ def test_a_result_is_verified_where_something_is_executed(tmp_path: Path) -> Non
     own = {**os.environ, "TMPDIR": str(tmp_path)}
     done = subprocess.run(command, env=own, cwd=cache.TESTBED, capture_output=True, text=True)
     assert done.stderr.startswith("/var/tmp/paqm-verify-"), done.stderr
+
+
+@pytest.mark.skipif(not may_mount(), reason="mounts: needs root")
+@pytest.mark.parametrize("words", ["setup/setup.sh", "testbed/paqm-lab run demo"])
+def test_a_cache_where_nothing_is_executed_is_refused(tmp_path: Path, words: str) -> None:
+    """As hardened hosts have /home: the set-up was done, then numpy failed to map a segment."""
+    (tmp_path / "paqm").symlink_to(tmp_path / "mounted")
+    (tmp_path / "mounted").mkdir()
+    script = 'mount -t tmpfs -o noexec tmpfs "$1" && mkdir -p "$1/venv/bin" && '
+    script += 'ln -s "$2" "$1/venv/bin/python" && shift 2 && exec "$@"'
+    command = ["unshare", "--mount", "sh", "-c", script, "sh", str(tmp_path / "mounted")]
+    own = os.environ | {"XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run([*command, sys.executable, *words.split()], cwd=cache.REPO, env=own,
+                          capture_output=True, text=True)
+    assert done.returncode == 2 and "mounted noexec" in done.stderr, done.stderr
+    assert "set XDG_CACHE_HOME to a directory elsewhere" in done.stderr
