@@ -491,6 +491,13 @@ static bool over(const struct h264_output *out, const struct budget *b)
 	return out->pic.bound > 0 && out->pic.wire > b->bound;
 }
 
+/* Where no quantizer may be finer, what does not fill its bound could be. */
+static bool could_be_finer(const struct h264_enc *enc, const struct h264_output *out)
+{
+	return out->pic.qp < QP_FINE ||
+	       (out->pic.qp < enc->cfg.qp_min + 1 && 2 * out->pic.wire < out->pic.bound);
+}
+
 /**
  * h264_encode() - encode one picture
  * @key: start afresh with an IDR picture
@@ -558,7 +565,7 @@ bool h264_encode(struct h264_enc *enc, const uint8_t *const source[3], const int
 		return false;
 	enc->coded++;
 	enc->coded_qp += enc->block || over(out, &b) ? QP_NO_FIT : out->pic.qp;
-	if (enc->block && !over(out, &b) && out->pic.qp < QP_FINE)
+	if (enc->block && !over(out, &b) && could_be_finer(enc, out))
 		enc->block = enc->block > BLOCK_LEAST ? enc->block / 2 : 0;
 	while (enc->block < BLOCK_MOST && over(out, &b)) {
 		enc->block = enc->block ? 2 * enc->block : BLOCK_LEAST;

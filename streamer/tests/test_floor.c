@@ -250,6 +250,36 @@ GST_START_TEST(test_floor_of_what_does_not_fit)
 }
 GST_END_TEST;
 
+/* What was simplified is whole again when it fits, where no quantizer may be finer, too. */
+GST_START_TEST(test_whole_again)
+{
+	guint bytes[2];
+
+	for (guint low = 0; low < 2; low++) {
+		struct seen seen;
+		GstHarness *h = new_encoder(&seen);
+
+		g_object_set(h->element, "rate", (guint64)(low ? 15000 : 3000000), "qp-min", 48,
+			     NULL);
+		start(h);
+		for (guint n = 0; n < 180; n++) {
+			if (n == 120)
+				g_object_set(h->element, "rate", (guint64)3000000, NULL);
+			if (n == 179)
+				gst_harness_push_upstream_event(
+					h, gst_video_event_new_upstream_force_key_unit(
+						   GST_CLOCK_TIME_NONE, TRUE, 0));
+			fail_unless_equals_int(gst_harness_push(h, natural(n)), GST_FLOW_OK);
+		}
+		fail_unless_equals_int(told_width(h), WIDTH);
+		fail_unless_equals_int(nth(&seen, seen.pictures->len - 1)->type, 'I');
+		bytes[low] = nth(&seen, seen.pictures->len - 1)->bytes;
+		finish(h, &seen);
+	}
+	fail_unless(10 * bytes[1] > 9 * bytes[0], "%u bytes instead of %u", bytes[1], bytes[0]);
+}
+GST_END_TEST;
+
 /* 52 means never, however coarse. */
 GST_START_TEST(test_no_floor)
 {
@@ -279,6 +309,7 @@ static Suite *floor_suite(void)
 	tcase_add_test(tc, test_floor_rate_step);
 	tcase_add_test(tc, test_hardly_fits);
 	tcase_add_test(tc, test_floor_of_what_does_not_fit);
+	tcase_add_test(tc, test_whole_again);
 	tcase_add_test(tc, test_no_floor);
 	return s;
 }
