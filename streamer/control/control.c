@@ -293,6 +293,7 @@ void ctl_sent(struct ctl *c, double now, size_t bytes)
 void ctl_moved(struct ctl *c, double now)
 {
 	run_timers(c, now);
+	fb_new_clock(&c->fb);
 	if (c->kind->moved)
 		c->kind->moved(c->state, now);
 }

@@ -52,6 +52,14 @@ static void forget(struct fb *fb, size_t i)
 		(--fb->n_missing - i) * sizeof(fb->missing[0]));
 }
 
+void fb_new_clock(struct fb *fb)
+{
+	for (size_t i = 0; i < fb->n_missing; i++)
+		fb->missing[i].overtaken = NAN;
+	for (size_t i = 0; i < FB_GONE && i < fb->n_gone; i++)
+		fb->gone[i].overtaken = NAN;
+}
+
 static void note_arrival(struct fb *fb, const struct fb_packet *p)
 {
 	if (!fb->n_arrived || p->recv - fb->last_recv > CLOCK_JUMP ||
@@ -96,7 +104,8 @@ static size_t give_up(struct fb *fb, const struct fb_packet *p)
 		struct fb_missing *m = &fb->missing[i];
 
 		if (m->pkt.seq < p->seq) {
-			m->overtaken = m->later++ ? fmin(m->overtaken, p->recv) : p->recv;
+			m->later++;
+			m->overtaken = fmin(m->overtaken, p->recv); /* that of NAN is the other */
 			if (m->later >= FB_LATER && p->recv - m->overtaken >= fb->reorder) {
 				note_gone(fb, m);
 				fb->lost[lost++] = m->pkt;
@@ -176,7 +185,8 @@ bool fb_packets(struct fb *fb, double now, const struct fb_packet *pkts, size_t 
 		if (!p[i].received) {
 			if (fb->n_missing == FB_PENDING)
 				forget(fb, 0);
-			fb->missing[fb->n_missing++] = (struct fb_missing){.pkt = p[i]};
+			fb->missing[fb->n_missing++] =
+				(struct fb_missing){.pkt = p[i], .overtaken = NAN};
 			continue;
 		}
 		if (m < fb->n_missing) {

@@ -39,7 +39,7 @@ struct fb_packet {
 struct fb_missing {
 	struct fb_packet pkt;
 	int later;
-	double overtaken; /* when the first later one arrived, peer's clock */
+	double overtaken; /* when the first later one arrived, peer's clock; NAN: none in it */
 };
 
 struct fb {
@@ -91,6 +91,8 @@ struct fb_report {
 /* Sequence number of 16 bits to one that does not wrap. */
 uint64_t fb_unwrap(const struct fb *fb, uint16_t seq);
 void fb_init(struct fb *fb);
+/* The peer's clock is another one from now on: what it has shown says nothing any more. */
+void fb_new_clock(struct fb *fb);
 /* A report of either kind came, so long after the one before; 0: it is the first. */
 void fb_space(struct fb *fb, double interval);
 /**

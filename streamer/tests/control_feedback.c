@@ -51,6 +51,38 @@ TEST(test_reordered)
 	SAME("forgotten", fb.reorder, 0);
 }
 
+/* A path that reorders, and reports of another clock: what is late is not lost by that. */
+TEST(test_reordered_new_clock)
+{
+	static struct fb fb;
+	struct fb_packet p[4];
+	struct fb_report r;
+
+	for (int other = -1; other <= 1; other += 2) {
+		fb_init(&fb);
+		reordered(&fb, 10000, true);
+		TRUE("it reorders", fb.reorder > 0.008);
+		for (unsigned int i = 0; i < 4; i++)
+			p[i] = (struct fb_packet){.seq = 11020 + i,
+						  .sent = 22.04 + 0.001 * i,
+						  .recv = 29.04 + 0.001 * i,
+						  .size = 1000,
+						  .received = i == 1};
+		TRUE("overtaken by one", fb_packets(&fb, 22.1, p, 2, &r) && !r.lost);
+		fb_new_clock(&fb);
+		for (unsigned int i = 2; i < 4; i++) {
+			p[i].received = true;
+			p[i].recv += 5000 * other;
+		}
+		TRUE("by two more", fb_packets(&fb, 22.12, p + 2, 2, &r) && r.n == 2);
+		SAME("it is not lost yet", r.lost, 0);
+		p[0].received = true;
+		p[0].recv += 5000 * other + 0.01;
+		TRUE("it comes", fb_packets(&fb, 22.14, p, 1, &r) && r.n == 1);
+		TRUE("as late as others", fb.reorder > 0.008 && fb.reorder < 0.016);
+	}
+}
+
 TEST(test_feedback)
 {
 	static struct fb fb;
