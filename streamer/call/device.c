@@ -2,8 +2,12 @@
 /* What may vanish in the middle of a call; see device.h. */
 #include "streamer/call/device.h"
 
+#include <string.h>
+
 #include "streamer/call/drift.h"
 #include "streamer/media/parts.h"
+
+#define STILL_MS 500 /* a file of a single picture need not be read more often */
 
 struct device {
 	struct device_params p;
@@ -13,7 +17,10 @@ struct device {
 	GstPadChainFunction chain;
 	GstClockTime offset; /* running time at which it was opened, or began */
 	struct drift drift;  /* its streaming thread */
-	gint lost, given;    /* atomic */
+	gint lost;	     /* atomic */
+	gint given;	     /* atomic: 0, 1, or 2: more */
+	gint fresh;	     /* atomic: given since device_gives() */
+	gint heard;	     /* atomic: other than silence, since it was opened */
 	guint retry;
 	gboolean stopped;
 };
@@ -21,19 +28,82 @@ struct device {
 /* A buffer has gone through. */
 static void works(struct device *d)
 {
-	g_atomic_int_set(&d->given, 1);
+	if (g_atomic_int_get(&d->given) < 2)
+		g_atomic_int_inc(&d->given);
 	if (g_atomic_int_compare_and_exchange(&d->lost, 1, 0))
 		d->p.tell(d->p.what, d->p.returns, NULL, d->p.data);
+}
+
+static void post(GstElement *bin, const char *why)
+{
+	GError *error = g_error_new_literal(GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_FAILED, why);
+
+	gst_element_post_message(bin, gst_message_new_error(GST_OBJECT(bin), error, NULL));
+	g_error_free(error);
+}
+
+/* Streaming thread: the device that takes has no use for what comes, and tells nobody. */
+static void refuses(struct device *d)
+{
+	GstPad *open = gst_pad_get_peer(d->towards);
+	GstElement *bin = open ? gst_pad_get_parent_element(open) : NULL;
+
+	if (bin) /* not device.bin: it may be on its way out */
+		post(bin, "it takes nothing");
+	gst_clear_object(&bin);
+	gst_clear_object(&open);
 }
 
 /* What a device that takes returns stays here: upstream everything would stop by it. */
 static GstFlowReturn give(GstPad *pad, GstObject *parent, GstBuffer *buf)
 {
 	struct device *d = pad->chaindata;
+	GstFlowReturn ret = d->chain(pad, parent, buf);
 
-	if (d->chain(pad, parent, buf) == GST_FLOW_OK)
+	if (ret == GST_FLOW_OK)
 		works(d);
+	else if (ret == GST_FLOW_NOT_NEGOTIATED)
+		refuses(d);
 	return GST_FLOW_OK;
+}
+
+/*
+ * A sound server whose last loudspeaker has gone takes nothing of any kind. Who decodes would end
+ * the call by that, before there is a piece that could be refused.
+ */
+static GstPadProbeReturn on_answer(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	GstQuery *query = GST_PAD_PROBE_INFO_QUERY(info);
+	GstCaps *caps = NULL, *filter = NULL;
+
+	(void)pad;
+	(void)data;
+	if (GST_QUERY_TYPE(query) == GST_QUERY_ACCEPT_CAPS)
+		gst_query_set_accept_caps_result(query, TRUE);
+	if (GST_QUERY_TYPE(query) != GST_QUERY_CAPS)
+		return GST_PAD_PROBE_OK;
+	gst_query_parse_caps_result(query, &caps);
+	if (!caps || !gst_caps_is_empty(caps))
+		return GST_PAD_PROBE_OK;
+	gst_query_parse_caps(query, &filter);
+	caps = filter ? gst_caps_ref(filter) : gst_caps_new_any();
+	gst_query_set_caps_result(query, caps);
+	gst_caps_unref(caps);
+	return GST_PAD_PROBE_OK;
+}
+
+/* What is the same throughout is no sound, in whatever format; a microphone has noise at least. */
+static gboolean is_silence(GstBuffer *buf)
+{
+	gboolean same = TRUE;
+	GstMapInfo map;
+
+	if (!gst_buffer_map(buf, &map, GST_MAP_READ))
+		return TRUE;
+	if (map.size > 1)
+		same = !memcmp(map.data, map.data + 1, map.size - 1);
+	gst_buffer_unmap(buf, &map);
+	return same;
 }
 
 /* A sound card's count of samples is held to the host's time. */
@@ -62,6 +132,9 @@ static GstPadProbeReturn on_given(GstPad *pad, GstPadProbeInfo *info, gpointer d
 		GST_BUFFER_DTS(buf) += d->offset;
 	if (d->p.counts)
 		keep_time(d, buf);
+	if (!g_atomic_int_get(&d->heard) && !(d->p.counts && is_silence(buf)))
+		g_atomic_int_set(&d->heard, 1);
+	g_atomic_int_set(&d->fresh, 1);
 	info->data = buf;
 	works(d);
 	return GST_PAD_PROBE_OK;
@@ -73,14 +146,6 @@ static void retry_in(struct device *d, guint ms)
 {
 	if (!d->retry && !d->stopped)
 		d->retry = g_timeout_add(ms, on_retry, d);
-}
-
-static void post(GstElement *bin, const char *why)
-{
-	GError *error = g_error_new_literal(GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_FAILED, why);
-
-	gst_element_post_message(bin, gst_message_new_error(GST_OBJECT(bin), error, NULL));
-	g_error_free(error);
 }
 
 /* The segment of a file ends where it does; encoders drop what on_given() moves beyond that. */
@@ -166,6 +231,10 @@ struct device *device_new(const struct device_params *p, GError **error)
 	d->chain = GST_PAD_CHAINFUNC(pad);
 	gst_pad_set_chain_function_full(pad, give, d, NULL);
 	gst_object_unref(pad);
+	pad = gst_element_get_static_pad(p->joint, "src");
+	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM | GST_PAD_PROBE_TYPE_PULL,
+			  on_answer, NULL, NULL);
+	gst_object_unref(pad);
 	return d;
 }
 
@@ -197,6 +266,7 @@ void device_open(struct device *d)
 		return;
 	open = gst_element_get_static_pad(d->bin, "open");
 	g_atomic_int_set(&d->given, 0);
+	g_atomic_int_set(&d->heard, 0);
 	d->drift = (struct drift){0};
 	d->offset = gst_element_get_current_running_time(d->p.pipeline);
 	gst_bin_add(GST_BIN(d->p.pipeline), d->bin);
@@ -211,8 +281,8 @@ void device_open(struct device *d)
 		gst_pad_link(open, d->towards);
 	if (ready && !fake)
 		ready = gst_element_sync_state_with_parent(d->bin);
-	if (!d->p.source)
-		gst_pad_link(d->towards, open);
+	if (!d->p.source) /* though it may take nothing of any kind: that is told then */
+		gst_pad_link_full(d->towards, open, GST_PAD_LINK_CHECK_NOTHING);
 	gst_object_unref(open);
 	if (!ready)
 		post(d->bin, "it does not start"); /* behind what the element has to say */
@@ -258,7 +328,7 @@ gboolean device_message(struct device *d, GstMessage *msg)
 	again = msg->src == GST_OBJECT(d->bin) && d->p.source && g_atomic_int_get(&d->given);
 	take_out(d);
 	if (again) {
-		retry_in(d, 0);
+		retry_in(d, g_atomic_int_get(&d->given) > 1 ? 0 : STILL_MS);
 		return TRUE;
 	}
 	gst_message_parse_error(msg, &error, NULL);
@@ -288,6 +358,13 @@ void device_begins(struct device *d, GstElement *pacer, GstClockTime late)
 gboolean device_waits(const struct device *d)
 {
 	return d && d->bin && !g_atomic_int_get(&d->given);
+}
+
+enum device_gives device_gives(struct device *d)
+{
+	if (!g_atomic_int_compare_and_exchange(&d->fresh, 1, 0))
+		return DEVICE_NOTHING;
+	return g_atomic_int_get(&d->heard) ? DEVICE_SOMETHING : DEVICE_SILENCE;
 }
 
 void device_lose(struct device *d, const char *why)

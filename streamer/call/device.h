@@ -17,6 +17,12 @@ enum device_return {
 	DEVICE_GONE,	/* never: a file would lose what is in it */
 };
 
+enum device_gives {
+	DEVICE_SOMETHING,
+	DEVICE_SILENCE, /* and nothing else since it was opened */
+	DEVICE_NOTHING,
+};
+
 struct device;
 
 /* Main loop or a streaming thread: it is lost, and @why; NULL: it is back. */
@@ -60,6 +66,8 @@ gboolean device_message(struct device *d, GstMessage *msg);
 void device_begins(struct device *d, GstElement *pacer, GstClockTime late);
 /* Main loop: it is opened, and nothing has gone through yet. */
 gboolean device_waits(const struct device *d);
+/* Main loop: what a device that gives has given since it was asked last. */
+enum device_gives device_gives(struct device *d);
 /* Main loop: what it is made of is of no use any more, for @why. It has elements. */
 void device_lose(struct device *d, const char *why);
 /* Main loop: what it is made of from the next time on. */

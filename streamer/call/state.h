@@ -113,6 +113,7 @@ struct call {
 	char *found[CALL_DEVICES];	      /* elements of those that were named; else NULL */
 	struct portal *portal;		      /* shows a Wayland session's screen, or NULL */
 	struct device *devices[CALL_DEVICES]; /* NULL: there is no need for it */
+	guint quiet_for[CALL_DEVICES];	      /* s for which they have given nothing */
 	guint64 window;			      /* of the screen, as fullscreen.h has it */
 	struct size size;		      /* of the peer's pictures */
 	GObject *session[CALL_MEDIA];
@@ -212,6 +213,10 @@ void call_camera_lost(struct call *c);
 /* Whom a call was made to should not be the one who learns that something is not installed. */
 gboolean call_has_elements(GError **error);
 gboolean call_build(struct call *c, GError **error);
+/* quiet.c: main loop, each second: tells of cameras and microphones that give nothing. */
+#define QUIET_S 10
+void call_watch_quiet(struct call *c);
+
 /* y4mfile.c: if the peer's pictures go to a file, what writes them; see device.h, made. */
 void call_write_y4m(GstElement *elements, gpointer data);
 

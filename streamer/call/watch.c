@@ -155,6 +155,8 @@ static char *switched_off(const struct call *c)
 	return g_strconcat(c->muted ? ", muted" : "", c->dark ? ", camera off" : "",
 			   c->peer_muted ? ", peer muted" : "",
 			   c->peer_dark ? ", peer's camera off" : "",
+			   c->quiet_for[CALL_MICROPHONE] >= QUIET_S ? ", microphone silent" : "",
+			   c->quiet_for[CALL_CAMERA] >= QUIET_S ? ", camera gives nothing" : "",
 			   c->blank_for >= BLANK_S ? ", no picture of the peer arrives" : "", NULL);
 }
 
@@ -237,10 +239,11 @@ static void look_at_reports(struct call *c)
 	call_record_event(&c->rec, "picture", c->unheard.stopped ? "unheard" : "heard");
 }
 
-/* The peer may not know that its pictures do not come. */
+/* The peer may not know that its pictures do not come. Where they cannot go is known already. */
 static void look_at_picture(struct call *c)
 {
-	if (c->played[CALL_VIDEO] != c->pictures_played)
+	if (c->played[CALL_VIDEO] != c->pictures_played ||
+	    !device_elements(c->devices[CALL_SCREEN]))
 		c->blank_for = 0;
 	else if (++c->blank_for == BLANK_S)
 		g_printerr("paqm-streamer: no picture of the peer has arrived for %d s\n", BLANK_S);
@@ -263,6 +266,7 @@ gboolean call_on_second(gpointer data)
 	if (c->theirs.stream[CALL_VIDEO].sends)
 		look_at_picture(c);
 	call_watch_pipes(c);
+	call_watch_quiet(c);
 	if (is_silent(c))
 		call_end(c, "no packet of the peer for 10 s");
 	text = statistics(c);

@@ -138,6 +138,10 @@ class Sound:
             env={**os.environ, **self.env}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until("PulseAudio starts", self.socket.exists)
 
+    def control(self, *words: str) -> None:
+        subprocess.run(["pactl", *words], env={**os.environ, **self.env}, check=True,
+                       stdout=subprocess.DEVNULL)
+
     def stop(self) -> None:
         assert self.server
         self.server.kill()
@@ -463,6 +467,50 @@ def microphone(streamer: str, tmp: Path, _: dict[str, X], server: Sound) -> None
     hang_up(listener, caller)
 
 
+def quiet(streamer: str, tmp: Path, _: dict[str, X], server: Sound) -> None:
+    """A microphone that is muted, or gives nothing, is told of; and that it is heard."""
+    server.start()
+    test = ["--source", "test", "--sink", "none", "--audio-sink", "none"]
+    _, caller = ends = pair(streamer, tmp, "quiet", ({}, [*test, "--audio", "none"]),
+                            (server.env, test))
+    caller.tells("microphone: it has given nothing but silence for 10 s; is it muted")
+    ticks = subprocess.Popen(
+        ["gst-launch-1.0", "-q", "audiotestsrc", "is-live=true", "wave=ticks", "!", "pulsesink"],
+        env={**os.environ, **server.env})
+    caller.tells("microphone: it gives sound now")
+    ticks.kill()
+    ticks.wait()
+    time.sleep(12)  # who says nothing is not muted
+    server.control("suspend-sink", "speaker", "1")
+    caller.tells("microphone: it has given nothing for 10 s")
+    server.control("suspend-sink", "speaker", "0")
+    caller.tells("microphone: it gives sound now", 2)
+    hang_up(*ends)
+    assert calls.events(caller.record, "quiet") == ["microphone"] * 2
+
+
+def last_speaker(streamer: str, tmp: Path, _: dict[str, X], server: Sound) -> None:
+    """The sound server's only loudspeaker goes before there was any sound, and comes back."""
+    server.start()
+    sound = tmp / "later.wav"
+    listener, caller = pair(
+        streamer, tmp, "last",
+        (server.env, [*TEST[:2], "--audio", "none", "--sink", "none"]),
+        ({}, [*TEST, "--audio", str(sound), "--sink", "none"]))
+    listener.plays_on("video")
+    server.control("unload-module", "module-null-sink")
+    subprocess.run(["gst-launch-1.0", "-q", "audiotestsrc", "wave=ticks", "num-buffers=600", "!",
+                    "wavenc", "!", "filesink", f"location={tmp / 'new.wav'}"], check=True)
+    (tmp / "new.wav").rename(sound)
+    listener.tells("loudspeaker: .*; the call goes on without it until it is back")
+    listener.plays_on("video")
+    server.control("load-module", "module-null-sink", "sink_name=speaker")
+    listener.tells("loudspeaker: is back")
+    listener.plays_on("audio")
+    assert server.loudest() > 1000, "nothing is heard"
+    hang_up(listener, caller)
+
+
 def make_clip(path: Path) -> None:
     """Three seconds that a camera may give."""
     subprocess.run(
@@ -547,5 +595,6 @@ TESTS: dict[str, Callable[[str], None]] = {
         ("slow window", slow_window), ("an end stands still", stand_still), ("windows", windows),
         ("keys in a window", keys), ("camera off", camera_off), ("sizes", sizes),
         ("devices by name", chosen), ("loudspeaker", sound), ("microphone", microphone),
+        ("quiet microphone", quiet), ("last loudspeaker", last_speaker),
         ("camera", camera), ("camera file anew", anew))
 }

@@ -125,6 +125,86 @@ TEST(fast_card)
 	gst_object_unref(pipeline);
 }
 
+/* It can be linked before it is known what it takes. */
+static void take_nothing(GstElement *elements, gpointer data)
+{
+	GstElement *card = gst_bin_get_by_name(GST_BIN(elements), "card");
+	GstCaps *none = gst_caps_new_empty();
+
+	(void)data;
+	if (card)
+		g_object_set(card, "caps", none, NULL);
+	gst_clear_object(&card);
+	gst_caps_unref(none);
+}
+
+/*
+ * A loudspeaker that takes nothing of any kind, as one of a sound server whose last one has gone:
+ * it is lost, and who plays goes on.
+ */
+TEST(takes_nothing)
+{
+	GstElement *pipeline = gst_pipeline_new(NULL), *room, *first;
+	GstBus *bus = gst_element_get_bus(pipeline);
+	struct device_params p = {
+		.what = "loudspeaker",
+		.elements = "audioconvert ! capsfilter name=card ! fakesink async=false",
+		.made = take_nothing,
+		.returns = DEVICE_ASKED,
+		.pipeline = pipeline,
+		.tell = on_tell,
+	};
+	struct device *d;
+	GstSegment segment;
+	GstMessage *msg;
+	GstPad *in;
+
+	lost = back = 0;
+	room = gst_parse_bin_from_description("audioconvert name=first ! audio/x-raw,rate=48000 ! "
+					      "identity name=joint",
+					      FALSE, NULL);
+	p.joint = gst_bin_get_by_name(GST_BIN(room), "joint");
+	gst_object_unref(p.joint);
+	gst_bin_add(GST_BIN(pipeline), room);
+	d = device_new(&p, NULL);
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	first = gst_bin_get_by_name(GST_BIN(room), "first");
+	in = gst_element_get_static_pad(first, "sink");
+	gst_segment_init(&segment, GST_FORMAT_TIME);
+	for (int n = 0; n < 4; n++) {
+		if (n == 3)
+			device_replace(d, "fakesink async=false");
+		device_open(d);
+		if (!n) {
+			GstCaps *caps = gst_caps_from_string(
+				"audio/x-raw,format=S16LE,rate=48000,channels=1,"
+				"layout=interleaved");
+
+			gst_pad_send_event(in, gst_event_new_stream_start("decoded"));
+			gst_pad_send_event(in, gst_event_new_caps(caps));
+			gst_pad_send_event(in, gst_event_new_segment(&segment));
+			gst_caps_unref(caps);
+		}
+		for (int k = 0; k < 3; k++)
+			same("flow", gst_pad_chain(in, gst_buffer_new_allocate(NULL, 1920, NULL)),
+			     GST_FLOW_OK);
+		msg = gst_bus_pop_filtered(bus, GST_MESSAGE_ERROR);
+		CHECK(n == 3 ? !msg : msg && device_message(d, msg));
+		g_clear_pointer(&msg, gst_message_unref);
+		while ((msg = gst_bus_pop_filtered(bus, GST_MESSAGE_ERROR)))
+			gst_message_unref(msg);
+	}
+	same("times that it is told lost", g_atomic_int_get(&lost), 1);
+	same("times that it is told back", g_atomic_int_get(&back), 1);
+	device_stop(d);
+	gst_element_set_state(pipeline, GST_STATE_NULL);
+	device_free(d);
+	gst_object_unref(in);
+	gst_object_unref(first);
+	gst_object_unref(bus);
+	gst_object_unref(pipeline);
+}
+
 int main(int argc, char **argv)
 {
 	gst_init(&argc, &argv);
