@@ -13,6 +13,8 @@
 
 #define AUDIO_PT 97
 #define AUDIO_BPS 32000
+/* Of more channels opusenc makes what RFC 7587, and the peer, know nothing of. */
+#define OPUS_CHANNELS "audio/x-raw,channels=[1,2] ! "
 #define VIDEO_CLOCK 90000
 #define AUDIO_CLOCK 48000
 /* Sound and picture are brought into step by this much per packet: after a jump of the path's delay
@@ -261,8 +263,8 @@ static gboolean build_audio_out(struct call *c, GError **error)
 		  "%svolume name=mute mute=%s ! "
 		  "opusenc name=opus bitrate=%d audio-type=voice frame-size=20 inband-fec=%s ! "
 		  "rtpopuspay name=apay pt=%d",
-		  c->cancels ? ECHO_CANCELLER : "", c->muted ? "true" : "false", AUDIO_BPS,
-		  c->theirs.mends ? "true" : "false", AUDIO_PT);
+		  c->cancels ? ECHO_CANCELLER : OPUS_CHANNELS, c->muted ? "true" : "false",
+		  AUDIO_BPS, c->theirs.mends ? "true" : "false", AUDIO_PT);
 	if (!out || !call_use_device(c, CALL_MICROPHONE, error))
 		return FALSE;
 	c->mute = gst_object_ref(part_of(c->pipeline, "mute"));
