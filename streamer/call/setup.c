@@ -370,6 +370,11 @@ gboolean call_agree(struct call *c, GError **error)
 			    call_payload(&c->theirs));
 		return FALSE;
 	}
+	if (c->theirs.stream[CALL_VIDEO].sends &&
+	    !codec_is_known(codec_of_payload(call_payload(&c->theirs)), error)) {
+		g_prefix_error(error, "the peer's pictures: ");
+		return FALSE;
+	}
 	/* a receiver may ask for less than we would send */
 	c->out.rate_max = MIN(c->out.rate_max, c->theirs.rate_max);
 	c->out.rate_min = MIN(c->out.rate_min, c->out.rate_max);

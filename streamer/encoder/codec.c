@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "streamer/options.h"
+
 static const struct codec codecs[] = {
 	{"video/x-h264", CODEC_H264_PT, "H264", "rtph264pay config-interval=-1 aggregate-mode=none",
 	 "rtph264depay request-keyframe=true", "avdec_h264 max-threads=1"},
@@ -37,6 +39,21 @@ const struct codec *codec_of_factory(GstElementFactory *factory)
 				return &codecs[i];
 	}
 	return NULL;
+}
+
+gboolean codec_is_known(const struct codec *codec, GError **error)
+{
+	char *decoder = g_strndup(codec->decoder, strcspn(codec->decoder, " "));
+	gboolean known = gst_registry_check_feature_version(gst_registry_get(), decoder, 1, 0, 0);
+
+	if (!known)
+		g_set_error(error, USAGE_ERROR, 0,
+			    "%s cannot be decoded here, the GStreamer element %s is missing: "
+			    "install gstreamer1.0-%s",
+			    codec->name, decoder,
+			    g_str_has_prefix(decoder, "avdec_") ? "libav" : "plugins-good");
+	g_free(decoder);
+	return known;
 }
 
 GstCaps *codec_caps(const struct codec *codec)

@@ -19,6 +19,8 @@ struct codec {
 const struct codec *codec_of_payload(guint pt);
 /* What comes out of an element of this kind; NULL: none of these. */
 const struct codec *codec_of_factory(GstElementFactory *factory);
+/* Can it be decoded here? Otherwise @error says what to install. */
+gboolean codec_is_known(const struct codec *codec, GError **error);
 /* Caps of its RTP packets. */
 GstCaps *codec_caps(const struct codec *codec);
 

@@ -138,16 +138,13 @@ static gboolean build_decoder(struct receiver *r, const struct codec *codec)
 		g_free(text);
 		return gst_element_link(before_decoder(r), weave_inlet(r->weave));
 	}
-	in = gst_parse_bin_from_description_full(text, TRUE, NULL, GST_PARSE_FLAG_FATAL_ERRORS,
-						 &error);
-
+	in = codec_is_known(codec, &error)
+		     ? gst_parse_bin_from_description_full(text, TRUE, NULL,
+							   GST_PARSE_FLAG_FATAL_ERRORS, &error)
+		     : NULL;
 	g_free(text);
 	if (!in) {
-		g_printerr("paqm-streamer: %s cannot be decoded here: %s%s\n", codec->name,
-			   error->message,
-			   g_str_has_prefix(codec->decoder, "avdec_")
-				   ? "; install gstreamer1.0-libav"
-				   : "");
+		g_printerr("paqm-streamer: %s\n", error->message);
 		g_error_free(error);
 		r->barren.told = TRUE; /* no picture comes, and that is why */
 		return FALSE;

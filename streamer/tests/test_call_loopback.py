@@ -5,6 +5,7 @@ The call goes on until both ends have shown and played something, then one end h
 virtual time (lab_loopback.py), where no machine is slow.
 """
 
+import array
 import json
 import os
 import re
@@ -67,6 +68,38 @@ def bare(streamer: str, tmp: Path, secret_file: str) -> None:
              "GST_REGISTRY_1_0": str(tmp / "no-plugins" / "registry")})
     assert done.returncode == 2 and "waiting" not in done.stdout, done
     assert "is needed: install gstreamer1.0-plugins-base" in done.stderr, done.stderr
+
+
+def without_libav(streamer: str, tmp: Path, secret_file: str) -> None:
+    """Who cannot decode the peer's pictures says what to install."""
+    where, plugins = f"127.0.0.1:{free_port()}", tmp / "no-libav"
+    plugins.mkdir()
+    for file in Path("/usr/lib").glob("*/gstreamer-1.0/*.so"):
+        if "libav" not in file.name:
+            (plugins / file.name).symlink_to(file)
+    common = ("--secret", secret_file, "--source", "test", "--audio", "none", "--sink", "none",
+              "--audio-sink", "none", "--paqmd", "none")
+    listener = Program(HERE, streamer, "call", "--listen", where, *common)
+    caller = Program(HERE, streamer, "call", where, *common,
+                     env={"GST_PLUGIN_SYSTEM_PATH_1_0": str(plugins),
+                          "GST_REGISTRY_1_0": str(plugins / "registry")})
+    said = caller.end(status=2)
+    assert "the peer's pictures: H264 cannot be decoded here" in said, said
+    assert "install gstreamer1.0-libav" in said, said
+    assert "hung up" in listener.end(), listener.said()
+
+
+def nowhere(streamer: str, tmp: Path, secret_file: str) -> None:
+    """Pictures that cannot be recorded have come all the same."""
+    where = f"127.0.0.1:{free_port()}"
+    listener = call(streamer, "--listen", where, "--secret", secret_file,
+                    seen=str(tmp / "missing" / "seen.y4m"))
+    caller = call(streamer, where, "--secret", secret_file)
+    until("it cannot be written", lambda: "the call goes on without it" in listener.said(),
+          listener, caller)
+    time.sleep(13)
+    said = hang_up(caller, listener)
+    assert "no picture of the peer" not in said, said
 
 
 def rows(path: Path) -> int:
@@ -276,6 +309,43 @@ def strangers(streamer: str, tmp: Path, secret_file: str) -> None:
     assert events(tmp / "f", "refused") == ["nothing"] * 2, events(tmp / "f", "refused")
 
 
+def surround(streamer: str, tmp: Path, secret_file: str) -> None:
+    """Sound of six channels, in a file that comes late, is heard: its tone repeats itself."""
+    where, sound, heard = f"127.0.0.1:{free_port()}", tmp / "six.wav", tmp / "heard-six.wav"
+    listener = call(streamer, "--listen", where, "--secret", secret_file, "--record",
+                    str(tmp / "six"), source="none", audio="none", heard=str(heard))
+    caller = call(streamer, where, "--secret", secret_file, audio=str(sound))
+    until("it is not there", lambda: "until it is back" in caller.said(), listener, caller)
+    subprocess.run(
+        ["gst-launch-1.0", "-q", "audiotestsrc", "freq=1000", "num-buffers=500", "!",
+         "audio/x-raw,channels=6,channel-mask=(bitmask)0x3f", "!", "wavenc", "!", "filesink",
+         f"location={tmp / 'part'}"], check=True)
+    (tmp / "part").rename(sound)
+    wait_for_rows(tmp / "six" / "audio.csv", 150, listener, caller)
+    hang_up(caller, listener)
+    with wave.open(str(heard)) as f:
+        step, period = f.getnchannels(), f.getframerate() // 1000
+        tone = array.array("h", f.readframes(f.getnframes()))[::step][-48000:-4800]
+    off = sum(abs(a - b) for a, b in zip(tone, tone[period:]))  # noqa: B905
+    assert off < 0.2 * sum(map(abs, tone)), "what is heard is no tone"
+
+
+def still(streamer: str, tmp: Path, secret_file: str) -> None:
+    """A file of a single picture is shown, and not read again all the time."""
+    where, file = f"127.0.0.1:{free_port()}", tmp / "still.png"
+    subprocess.run(["gst-launch-1.0", "-q", "videotestsrc", "num-buffers=1", "!", "pngenc", "!",
+                    "filesink", f"location={file}"], check=True)
+    listener = call(streamer, "--listen", where, "--secret", secret_file, "--record",
+                    str(tmp / "still"), source="none", audio="none")
+    caller = call(streamer, where, "--secret", secret_file, source=str(file))
+    shown = tmp / "still" / "video.csv"
+    wait_for_rows(shown, 2, listener, caller)
+    before = rows(shown)
+    time.sleep(10)
+    hang_up(caller, listener)
+    assert 5 < rows(shown) - before < 50, rows(shown) - before
+
+
 def only_watching(streamer: str, tmp: Path, secret_file: str) -> None:
     """Who sends neither picture nor sound is heard by reports, and the sender gets them."""
     where = f"127.0.0.1:{free_port()}"
@@ -435,11 +505,15 @@ def main(streamer: str) -> None:
         codings(streamer, tmp, good)
         few(streamer, tmp, good)
         bare(streamer, tmp, good)
+        without_libav(streamer, tmp, good)
+        nowhere(streamer, tmp, good)
         losses(streamer, tmp, good)
         late(streamer, tmp, good)
         pipes(streamer, tmp, good)
         halting(streamer, tmp, good)
         strangers(streamer, tmp, good)
+        surround(streamer, tmp, good)
+        still(streamer, tmp, good)
         only_watching(streamer, tmp, good)
         sound_file(streamer, tmp, good)
         recorded(streamer, tmp, good)
