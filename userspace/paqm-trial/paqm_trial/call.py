@@ -28,6 +28,8 @@ STREAMER = "paqm-streamer"
 TEXT = Path(__file__).with_name("consent.txt")
 # Options of paqm-streamer that would record what nobody has agreed to, or are this program's.
 NOT_PASSED = ("--record", "--name", "--secret", "--listen", "--meet")
+# What events.csv calls devices that nobody has named.
+USUAL = ("camera", "microphone", "loudspeaker", "window", "own window", "screen", "test")
 
 
 def home_folder() -> Path:
@@ -102,8 +104,9 @@ def kinds_of(path: str) -> str:
     return kinds[0] if kinds else "?"
 
 
-def take_out_ends(path: Path) -> None:
-    """The addresses of both ends and the peer's name, in events.csv."""
+def take_out_ends(path: Path, folder: Path) -> None:
+    """The addresses of both ends, the peer's name, and names of devices and files, which are often
+    those of people, in events.csv."""
 
     def change(cells: list[str]) -> list[str]:
         if len(cells) > 2 and cells[1] == "path":
@@ -111,6 +114,10 @@ def take_out_ends(path: Path) -> None:
             return [*cells[:2], f'"{text.lstrip(chr(34)).split(" ")[0]} {kinds_of(text)}"']
         if len(cells) > 2 and cells[1] == "begin":
             return [*cells[:2], '""']
+        if len(cells) > 2 and cells[1] in ("lost", "back"):
+            name = ",".join(cells[2:]).strip('"')
+            if name not in USUAL and not name.startswith("device-"):
+                return [*cells[:2], f'"{pseudonym("device", name, folder)}"']
         return cells
 
     rewrite(path, change)
@@ -123,7 +130,7 @@ def take_out_names(call: Path, folder: Path) -> None:
     if about is None or about.get("anonymous"):
         return
     take_out_routers(call / "record" / "feedback.csv", folder)
-    take_out_ends(call / "record" / "events.csv")
+    take_out_ends(call / "record" / "events.csv", folder)
     for media in ("video", "audio"):
         if isinstance(stream := about.get(media), dict) and "path" in stream:
             stream["path"] = kinds_of(str(stream["path"]))
@@ -148,7 +155,7 @@ def tidy(folder: Path) -> None:
 
 
 def is_film(value: str) -> bool:
-    return value not in ("window", "none", "auto")
+    return value not in ("window", "none", "auto") and not value.startswith("auto:")
 
 
 def check_passed(words: list[str]) -> None:
@@ -161,7 +168,7 @@ def check_passed(words: list[str]) -> None:
         if name in ("--sink", "--audio-sink") and is_film(value):
             raise Trouble(
                 f"{name} {value}: picture and sound are not recorded in a trial: give "
-                "window, auto or none"
+                "window, auto, auto:NAME or none"
             )
 
 

@@ -434,7 +434,8 @@ echo '{"version":1,"peer":"198.51.100.77","name":"a","peer_name":"Kari Nordmann"
 row=,203.0.113.9,erf,1,2
 printf "t_ns,event,detail\\n1,path,\\"video $way\\"\\n" >"$dir/events.csv"
 printf "2,begin,\\"Nordmann, Kari\\"\\n3,end,\\"x, y\\"\\n" >>"$dir/events.csv"
-printf "4,lost,\\"camera \\305\\241\\"\\n" >>"$dir/events.csv"
+printf "4,lost,\\"mic:Nordmann, K\\"\\n5,back,\\"mic:Nordmann, K\\"\\n" >>"$dir/events.csv"
+printf "6,lost,\\"window\\"\\n7,error,\\"\\305\\241\\"\\n" >>"$dir/events.csv"
 printf "t_ns,router,cause,value,rate_bps\\n1$row\\n2$row\\n" >"$dir/feedback.csv"
 [ ! -e "$STAY" ] || exec sleep 100
 """
@@ -508,7 +509,10 @@ class Call(Case):
         self.assertEqual(status, 0, said)
         text = b"".join(path.read_bytes() for path in self.data.rglob("*") if path.is_file())
         self.assertNotIn(b"198.51.100.77", text)
-        self.assertIn("4,lost,\"camera \u0161\"\n".encode(), text)
+        self.assertIn("6,lost,\"window\"\n7,error,\"\u0161\"\n".encode(), text)
+        names = re.findall(rb"[45],(?:lost|back),\"(device-[0-9a-f]{8})\"\n", text)
+        self.assertEqual(len(names), 2, text)
+        self.assertEqual(len(set(names)), 1, text)
 
     def test_full_disk(self) -> None:
         """What cannot be written again without addresses goes, and so does a salt without room."""
@@ -562,9 +566,10 @@ class Call(Case):
             with self.subTest(words=words):
                 status, said = self.say("192.0.2.7", "--consent", "on-paper", "--", *words)
                 self.assertEqual(status, 2, said)
-        self.assertEqual(
-            self.say("192.0.2.7", "--consent", "on-paper", "--", "--sink", "none")[0], 0
-        )
+        for words in (["--sink", "none"], ["--audio-sink", "auto:Headset"]):
+            with self.subTest(words=words):
+                said = self.say("192.0.2.7", "--consent", "on-paper", "--", *words)
+                self.assertEqual(said[0], 0, said)
 
     def test_meeting(self) -> None:
         words = ("--meet", "meet.example.org", "--listen", "--consent", "on-paper")
