@@ -29,6 +29,8 @@
 #include "streamer/options.h"
 #include "streamer/rtp/wire.h"
 
+#define BYE "bye" /* older ends say no more */
+
 static gboolean on_echo(gpointer data)
 {
 	echo_tick(((struct call *)data)->echo);
@@ -208,7 +210,9 @@ void call_on_line(const char *line, gsize len, const char *why, gpointer data)
 		g_atomic_int_set(&c->out.stopped, 0);
 		break;
 	case NOTE_BYE:
-		call_end(c, "the peer hung up");
+		if (strcmp(text, BYE) && !c->said)
+			c->said = g_strdup_printf("the peer hung up and says: %s", text);
+		call_end(c, c->said ? c->said : "the peer hung up");
 		break;
 	case NOTE_CANDIDATES:
 		if (c->ice && note_read_candidates(line, len, more))
@@ -280,6 +284,7 @@ static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 			return G_SOURCE_CONTINUE;
 		tell_error(c, msg);
 		c->status = EXIT_RUN;
+		c->bye = "my program failed";
 		call_end(c, "an element failed");
 	}
 	return G_SOURCE_CONTINUE;
@@ -345,7 +350,7 @@ static void run(struct call *c)
 		if (!c->why)
 			g_main_loop_run(c->main);
 	}
-	send_note(c, NOTE_BYE, "bye");
+	send_note(c, NOTE_BYE, c->bye ? c->bye : BYE);
 	for (int i = 0; i < CALL_MEDIA; i++)
 		feed_stop(c->feeds[i]);
 	call_finish_media(c);
@@ -480,6 +485,7 @@ out:
 	g_free(c->rate_max_text);
 	g_free(c->rate_min_text);
 	g_mutex_clear(&c->sound.lock);
+	g_free(c->said);
 	status = c->status;
 	g_free(c);
 	return status;

@@ -143,6 +143,8 @@ struct call {
 	gboolean peer_muted, peer_dark; /* has its camera off */
 	struct call_record rec;
 	const char *why; /* the call ended */
+	const char *bye; /* what the peer is to know of it; NULL: nothing */
+	char *said;	 /* what the peer has said of it, in our words */
 	int status;
 };
 

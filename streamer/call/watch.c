@@ -267,8 +267,10 @@ gboolean call_on_second(gpointer data)
 		look_at_picture(c);
 	call_watch_pipes(c);
 	call_watch_quiet(c);
-	if (is_silent(c))
+	if (is_silent(c)) {
+		c->bye = "no packet of yours has arrived for 10 s";
 		call_end(c, "no packet of the peer for 10 s");
+	}
 	text = statistics(c);
 	overlay = part_of(c->pipeline, "overlay");
 	if (overlay)

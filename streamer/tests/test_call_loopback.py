@@ -309,6 +309,25 @@ def strangers(streamer: str, tmp: Path, secret_file: str) -> None:
     assert events(tmp / "f", "refused") == ["nothing"] * 2, events(tmp / "f", "refused")
 
 
+def one_way(streamer: str, tmp: Path, secret_file: str) -> None:
+    """What one end sends is dropped on the way: it learns that this is why the other hangs up."""
+    where = f"127.0.0.1:{free_port()}"
+    listener = call(streamer, "--listen", where, "--secret", secret_file, "--record",
+                    str(tmp / "way"))
+    caller = call(streamer, where, "--secret", secret_file)
+    wait_for_rows(tmp / "way" / "video.csv", 20, listener, caller)
+    about = json.loads((tmp / "way" / "call.json").read_text())
+    ports = ", ".join(str(about[what]["port"]) for what in ("video", "audio"))
+    Program(HERE, "nft", "table ip way { chain drops { type filter hook input priority 0; "
+            f"udp dport {{ {ports} }} drop; }}; }}").end()
+    try:
+        assert "no packet of the peer for 10 s" in listener.end(), listener.said()
+        said = caller.end()
+        assert "hung up and says: no packet of yours has arrived for 10 s" in said, said
+    finally:
+        Program(HERE, "nft", "delete table ip way").end()
+
+
 def surround(streamer: str, tmp: Path, secret_file: str) -> None:
     """Sound of six channels, in a file that comes late, is heard: its tone repeats itself."""
     where, sound, heard = f"127.0.0.1:{free_port()}", tmp / "six.wav", tmp / "heard-six.wav"
@@ -512,6 +531,7 @@ def main(streamer: str) -> None:
         pipes(streamer, tmp, good)
         halting(streamer, tmp, good)
         strangers(streamer, tmp, good)
+        one_way(streamer, tmp, good)
         surround(streamer, tmp, good)
         still(streamer, tmp, good)
         only_watching(streamer, tmp, good)
