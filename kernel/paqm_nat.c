@@ -7,17 +7,19 @@
  * with. What a flowtable translates, and what mirred has passed on, has nothing with it; but the
  * connection is known, by what an answer to the packet would be.
  *
- * No function of nf_conntrack is called here, so that it need not be loaded.
+ * No function of nf_conntrack is called by name here, so that it need not be loaded.
  */
 #include <linux/ip.h>
 #include <linux/ipv6.h>
-#include <linux/minmax.h>
+#include <linux/module.h>
 #include <linux/netfilter.h>
+#include <linux/netfilter/nf_conntrack_zones_common.h>
 #include <linux/skbuff.h>
 #include <linux/udp.h>
 #include <net/checksum.h>
 #if IS_ENABLED(CONFIG_NF_CONNTRACK)
 #include <net/netfilter/nf_conntrack.h>
+#include <net/netfilter/nf_conntrack_core.h>
 #endif
 #include "paqm_transmitter.h"
 
@@ -87,36 +89,57 @@ bool paqm_untranslate(u8 *quote, const struct sk_buff *skb)
 	return true;
 }
 
+/* What an answer to the quoted packet would be. */
+static void paqm_answer(struct nf_conntrack_tuple *answer, const u8 *quote)
+{
+	bool v6 = quote[0] >> 4 == 6;
+	const struct ipv6hdr *ip6 = (const struct ipv6hdr *)quote;
+	const struct iphdr *ip = (const struct iphdr *)quote;
+	const struct udphdr *udp;
+
+	memset(answer, 0, sizeof(*answer)); /* the hash is of all of it */
+	if (v6) {
+		answer->src.u3.in6 = ip6->daddr;
+		answer->dst.u3.in6 = ip6->saddr;
+	} else {
+		answer->src.u3.ip = ip->daddr;
+		answer->dst.u3.ip = ip->saddr;
+	}
+	udp = (const struct udphdr *)(quote + (v6 ? sizeof(*ip6) : sizeof(*ip)));
+	answer->src.u.udp.port = udp->dest;
+	answer->dst.u.udp.port = udp->source;
+	answer->src.l3num = v6 ? NFPROTO_IPV6 : NFPROTO_IPV4;
+	answer->dst.protonum = IPPROTO_UDP;
+}
+
 /**
  * paqm_untranslate_late() - the same where connection tracking had nothing with the packet
  * @dev: device of the qdisc, gives the network namespace
  * @quote: of paqm_untranslate()
  *
- * Only for IPv4: the kernel knows no such question about IPv6. In process context.
+ * In the default zone. In process context.
  */
 void paqm_untranslate_late(struct net_device *dev, u8 *quote)
 {
-	const u32 len = sizeof(struct iphdr) + sizeof(struct udphdr);
-	struct nf_conntrack_tuple came;
-	struct sk_buff *answer;
-	struct udphdr *udp;
-	struct iphdr *ip;
+	const struct nf_conntrack_zone zone = { .dir = NF_CT_DEFAULT_ZONE_DIR };
+	struct nf_conntrack_tuple answer;
+	struct nf_conntrack_tuple_hash *found;
+	typeof(nf_conntrack_find_get) *find;
+	struct nf_conn *ct;
 
-	if (quote[0] >> 4 != 4 || !rcu_access_pointer(nf_ct_hook))
+	if (!rcu_access_pointer(nf_ct_hook))
 		return;
-	answer = alloc_skb(len, GFP_KERNEL);
-	if (!answer)
+	find = symbol_get(nf_conntrack_find_get);
+	if (!find)
 		return;
-	ip = skb_put_data(answer, quote, len);
-	udp = (struct udphdr *)(ip + 1);
-	swap(ip->saddr, ip->daddr);
-	swap(udp->source, udp->dest);
-	skb_reset_network_header(answer);
-	answer->protocol = htons(ETH_P_IP);
-	answer->dev = dev;
-	if (nf_ct_get_tuple_skb(&came, answer) && came.dst.protonum == IPPROTO_UDP)
-		paqm_requote_all(quote, &came);
-	kfree_skb(answer);
+	paqm_answer(&answer, quote);
+	found = find(dev_net(dev), &zone, &answer);
+	if (found) {
+		ct = nf_ct_tuplehash_to_ctrack(found);
+		paqm_requote_all(quote, &ct->tuplehash[!found->tuple.dst.dir].tuple);
+		nf_conntrack_put(&ct->ct_general);
+	}
+	symbol_put(nf_conntrack_find_get);
 }
 #else
 bool paqm_untranslate(u8 *quote, const struct sk_buff *skb)

@@ -433,33 +433,37 @@ def test_a_redirect_between_devices(managed: bool) -> None:
 
 # m translates: who sends from it, and one port of it leads to a.
 NAT = """
-table ip nat {
-	chain out { type nat hook postrouting priority 100;
-		oifname "mb" meta l4proto udp masquerade to :20000-29999; }
-	chain in { type nat hook prerouting priority -100;
-		iifname "mb" udp dport 7000 dnat to 10.1.0.1:7001; }
-}
+table {family} nat {{
+	chain out {{ type nat hook postrouting priority 100;
+		oifname "mb" meta l4proto udp masquerade to :20000-29999; }}
+	chain in {{ type nat hook prerouting priority -100;
+		iifname "mb" udp dport 7000 dnat to {to}; }}
+}}
 """
 
 
-def test_a_redirect_of_what_was_translated() -> None:
+@pytest.mark.parametrize(("family", "net", "to"), [
+    ("ip", "10.{}.0.{}", "10.1.0.1:7001"), ("ip6", "2001:db8:{}::{}", "[2001:db8:1::1]:7001")])
+def test_a_redirect_of_what_was_translated(family: str, net: str, to: str) -> None:
     """The queue's packets bring no connection along, as those that a flowtable forwards; m knows
     it, and tells who really sent them, of what he sent.
     """
+    length = 24 if family == "ip" else 64
     for n, (host, device) in enumerate(((A, "ma"), (B, "mb")), 1):
-        address(host, f"{host.name}0", f"10.{n}.0.{n}/24")
-        address(M, device, f"10.{n}.0.5/24")
-    A.ip("route add default via 10.1.0.5")
-    inside("m", "nft", "-f", "-", stdin=NAT)
-    for sender, device, to, port, own in ((A, "mb", "10.2.0.2", 5004, "10.1.0.1"),
-                                          (B, "ma", "10.2.0.5", 7000, "10.2.0.2")):
+        address(host, f"{host.name}0", f"{net.format(n, n)}/{length}")
+        address(M, device, f"{net.format(n, 5)}/{length}")
+    A.ip(f"route add default via {net.format(1, 5)}")
+    inside("m", "nft", "-f", "-", stdin=NAT.format(family=family, to=to))
+    for sender, device, other, port, own in (
+            (A, "mb", net.format(2, 2), 5004, net.format(1, 1)),
+            (B, "ma", net.format(2, 5), 7000, net.format(2, 2))):
         ifb = f"i{device}"
         M.ip(f"link add {ifb} up type ifb")
         M.tc(f"qdisc add dev {device} clsact")
         M.tc(f"filter add dev {device} egress matchall action mirred egress redirect dev {ifb}")
         queue(ifb)
-        told = sender.task(peers.watch, 5, [own], quoted=to)
-        sender.task(peers.send, to, 4, port=port).wait()
+        told = sender.task(peers.watch, 5, [own], quoted=other)
+        sender.task(peers.send, other, 4, port=port).wait()
         heard(f"translated, then redirected: {sender.name}", told.wait(), f"{own[:-1]}5")
 
 
