@@ -250,8 +250,11 @@ static bool paqm_control_proto(u8 proto)
 	return false;
 }
 
-/* Look through VLAN tags, MPLS labels and PPPoE; returns the protocol at *off. */
-static __be16 paqm_untag(const struct sk_buff *skb, __be16 proto, int *off)
+/*
+ * Look through VLAN tags, MPLS labels and PPPoE; returns the protocol at *off. What they say about
+ * the address space goes into *space, within what that is before.
+ */
+static __be16 paqm_untag(const struct sk_buff *skb, __be16 proto, int *off, u32 *space)
 {
 	u8 buf[8];
 	const u8 *h;
@@ -265,12 +268,14 @@ static __be16 paqm_untag(const struct sk_buff *skb, __be16 proto, int *off)
 		if (!h)
 			return 0;
 		proto = htons((u16)h[2] << 8 | h[3]);
+		*space = paqm_space_within(*space, get_unaligned_be16(h) & VLAN_VID_MASK);
 		*off += VLAN_HLEN;
 	}
 	if (proto == htons(ETH_P_PPP_SES)) {
 		h = skb_header_pointer(skb, *off, 8, buf);
 		if (!h)
 			return 0;
+		*space = paqm_space_within(*space, get_unaligned_be16(h + 2));
 		*off += 8;
 		if (!h[6] && h[7] == 0x21)
 			return htons(ETH_P_IP);
@@ -282,6 +287,7 @@ static __be16 paqm_untag(const struct sk_buff *skb, __be16 proto, int *off)
 		h = skb_header_pointer(skb, *off, 5, buf);
 		if (!h)
 			return 0;
+		*space = paqm_space_within(*space, get_unaligned_be32(h) >> 12);
 		*off += 4;
 		if (h[2] & 1) { /* bottom of the stack: the nibble behind it tells */
 			if (h[4] >> 4 == 4)
@@ -304,11 +310,12 @@ static __be16 paqm_untag(const struct sk_buff *skb, __be16 proto, int *off)
 bool paqm_behind_tags(struct sk_buff *skb)
 {
 	int off = skb_network_offset(skb);
+	u32 space = 0; /* not asked for */
 	__be16 proto;
 
 	if (off != ETH_HLEN || !eth_type_vlan(skb->protocol))
 		return false;
-	proto = paqm_untag(skb, skb->protocol, &off);
+	proto = paqm_untag(skb, skb->protocol, &off, &space);
 	if ((proto != htons(ETH_P_IP) && proto != htons(ETH_P_IPV6)) ||
 	    (u32)off > skb_headlen(skb))
 		return false;
@@ -443,12 +450,13 @@ unsigned int paqm_identify(const struct sk_buff *skb, const struct paqm_rules *r
 	p->note = 0;
 	p->quotable = false;
 	p->piece = false;
+	p->space = paqm_space_beside(skb) >> PAQM_SPACE_SHIFT;
 	p->ports = 0;
 
 	if (skb_vlan_tag_present(skb)) /* the device puts it into the packet, or took it out */
 		p->note |= PAQM_NOTE_TAGGED;
 	if (unlikely(proto != htons(ETH_P_IP) && proto != htons(ETH_P_IPV6))) {
-		__be16 inner = paqm_untag(skb, proto, &off);
+		__be16 inner = paqm_untag(skb, proto, &off, &p->space);
 
 		if (inner != proto)
 			p->note |= PAQM_NOTE_TAGGED;
@@ -497,8 +505,9 @@ unsigned int paqm_identify(const struct sk_buff *skb, const struct paqm_rules *r
 			kind = PAQM_KIND_CONTROL;
 	}
 no_ports:
-	p->hash = p->family == 4 ? paqm_flow_hash4(p->net, p->ports, p->proto, r->key) :
-				   paqm_flow_hash6(p->net, p->ports, p->proto, r->key);
+	p->hash = p->family == 4 ?
+			  paqm_flow_hash4(p->net, p->ports, paqm_hashed(p, p->proto), r->key) :
+			  paqm_flow_hash6(p->net, p->ports, paqm_hashed(p, p->proto), r->key);
 	p->kind = kind;
 	if (unlikely(kind != PAQM_KIND_ELASTIC)) {
 		paqm_no_flow(p);

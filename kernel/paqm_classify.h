@@ -6,6 +6,7 @@
 #ifndef PAQM_CLASSIFY_H
 #define PAQM_CLASSIFY_H
 
+#include <linux/if_vlan.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/math64.h>
@@ -53,6 +54,8 @@ enum paqm_kind {
 
 #define PAQM_HASH_WORDS 6
 #define PAQM_HASH_SET BIT_ULL(32) /* set in every hash: 0 is none, nor is its upper half 0 */
+#define PAQM_SPACE_BITS 24
+#define PAQM_SPACE_SHIFT 40 /* place of an address space in what is hashed */
 
 /**
  * struct paqm_rules - what the recogniser is told
@@ -80,6 +83,7 @@ struct paqm_rules {
  * @proto: transport protocol
  * @quotable: UDP in a whole packet without options or extension headers whose network
  *	header is the skb's: what a message may quote, unless paqm_foreign_tags()
+ * @space: VLAN, MPLS labels, PPPoE session; 0: none. Each may have the same addresses
  * @seq: RTP sequence number, for PAQM_KIND_RTP
  * @ssrc: RTP SSRC, the same
  * @piece: a fragment, also the first; PAQM_NOTE_FRAGMENT only stands for the others
@@ -96,6 +100,7 @@ struct paqm_packet {
 	u8 family;
 	u8 proto;
 	bool quotable;
+	u32 space;
 	u16 seq;
 	u32 ssrc;
 	bool piece;
@@ -122,21 +127,36 @@ static inline u64 paqm_hash_pair(u64 a, u64 b, const u64 *key)
 	return (a * b) ^ mul_u64_u64_shr(a, b, 64);
 }
 
+/* The address space within @space that a tag tells; exact for two VLAN tags. */
+static inline u32 paqm_space_within(u32 space, u32 id)
+{
+	return ((space << 12 | space >> (PAQM_SPACE_BITS - 12)) ^ id) &
+	       ((1U << PAQM_SPACE_BITS) - 1);
+}
+
+/* That of a tag beside the packet, where it is hashed. A tag with a priority alone names none. */
+static __always_inline u64 paqm_space_beside(const struct sk_buff *skb)
+{
+	return unlikely(skb_vlan_tag_present(skb)) ?
+		       (u64)(skb_vlan_tag_get(skb) & VLAN_VID_MASK) << PAQM_SPACE_SHIFT : 0;
+}
+
 /*
  * NH of UMAC (Black et al., CRYPTO 1999, section 4): for whoever does not know the key,
  * two flows collide in the product with probability 2^-64. Nobody sees a hash, so no
- * more is needed, and SipHash would cost ten times as much.
+ * more is needed, and SipHash would cost ten times as much. @what: the protocol, and the address
+ * space from PAQM_SPACE_SHIFT on.
  */
-static __always_inline u64 paqm_flow_hash4(const struct iphdr *ip, __be32 ports, u8 proto,
+static __always_inline u64 paqm_flow_hash4(const struct iphdr *ip, __be32 ports, u64 what,
 					   const u64 *key)
 {
 	/* source and destination at once */
 	u64 addresses = get_unaligned_le64(&ip->saddr);
 
-	return PAQM_HASH_SET | paqm_hash_pair(addresses, (u64)(__force u32)ports << 8 | proto, key);
+	return PAQM_HASH_SET | paqm_hash_pair(addresses, (u64)(__force u32)ports << 8 | what, key);
 }
 
-static __always_inline u64 paqm_flow_hash6(const struct ipv6hdr *ip6, __be32 ports, u8 proto,
+static __always_inline u64 paqm_flow_hash6(const struct ipv6hdr *ip6, __be32 ports, u64 what,
 					   const u64 *key)
 {
 	const u8 *addr = (const u8 *)&ip6->saddr;
@@ -145,8 +165,14 @@ static __always_inline u64 paqm_flow_hash6(const struct ipv6hdr *ip6, __be32 por
 	hash = paqm_hash_pair(get_unaligned_le64(addr), get_unaligned_le64(addr + 8), key);
 	hash += paqm_hash_pair(get_unaligned_le64(addr + 16), get_unaligned_le64(addr + 24),
 			       key + 2);
-	hash += paqm_hash_pair((u64)(__force u32)ports << 8 | proto, 6, key + 4);
+	hash += paqm_hash_pair((u64)(__force u32)ports << 8 | what, 6, key + 4);
 	return PAQM_HASH_SET | hash;
+}
+
+/* What is hashed of a packet beside addresses and ports. */
+static inline u64 paqm_hashed(const struct paqm_packet *p, u8 proto)
+{
+	return proto | (u64)p->space << PAQM_SPACE_SHIFT;
 }
 
 /* Rules by DSCP; those for network control may be overruled. */
@@ -189,7 +215,7 @@ static __always_inline u64 paqm_plain_flow(const struct sk_buff *skb, const stru
 		    ip->frag_off & htons(IP_MF | IP_OFFSET) ||
 		    !paqm_is_plain(r, ip->protocol, ip->tos >> 2))
 			return 0;
-		return paqm_flow_hash4(ip, *ports, ip->protocol, r->key);
+		return paqm_flow_hash4(ip, *ports, ip->protocol | paqm_space_beside(skb), r->key);
 	}
 	if (skb->protocol == htons(ETH_P_IPV6)) {
 		const struct ipv6hdr *ip6 = (const struct ipv6hdr *)net;
@@ -198,7 +224,7 @@ static __always_inline u64 paqm_plain_flow(const struct sk_buff *skb, const stru
 		if (linear < (long)(sizeof(*ip6) + sizeof(*ports)) || *net >> 4 != 6 ||
 		    !paqm_is_plain(r, ip6->nexthdr, ipv6_get_dsfield(ip6) >> 2))
 			return 0;
-		return paqm_flow_hash6(ip6, *ports, ip6->nexthdr, r->key);
+		return paqm_flow_hash6(ip6, *ports, ip6->nexthdr | paqm_space_beside(skb), r->key);
 	}
 	return 0;
 }

@@ -12,8 +12,9 @@
 /* Addresses, protocol and identification: RFC 791 section 2.3, RFC 8200 section 4.5. */
 static u64 paqm_datagram_key(const struct paqm_packet *p, const struct paqm_rules *r)
 {
-	return p->family == 4 ? paqm_flow_hash4(p->net, htonl(p->id), p->proto, r->key) :
-				paqm_flow_hash6(p->net, htonl(p->id), NEXTHDR_FRAGMENT, r->key);
+	if (p->family == 4)
+		return paqm_flow_hash4(p->net, htonl(p->id), paqm_hashed(p, p->proto), r->key);
+	return paqm_flow_hash6(p->net, htonl(p->id), paqm_hashed(p, NEXTHDR_FRAGMENT), r->key);
 }
 
 static u32 paqm_datagram_place(u64 key)

@@ -128,19 +128,19 @@ static void paqm_kunit_cut(struct kunit *test)
 	}
 }
 
-/* A flow is its addresses, ports and protocol, nothing else. */
+/* A flow is its addresses, ports and protocol, and where these hold: nothing else. */
 static void paqm_kunit_identity(struct kunit *test)
 {
 	static const char *const same[] = {
 		"eth ip4 udp:5004:6000 rtp fill:100", "eth ip4ef udp:5004:6000 ff fill:10",
 		"eth ip4opt udp:5004:6000 quiclong fill:90", "eth ip4first udp:5004:6000 rtp",
-		"eth vlan ip4 udp:5004:6000 rtp fill:33", "eth mpls ip4 udp:5004:6000 ff fill:30",
-		"eth pppoe4 ip4 udp:5004:6000 rtp fill:100",
 	};
 	static const char *const others[] = {
 		"eth ip4 udp:5005:6000 rtp fill:100", "eth ip4 udp:5004:6001 rtp fill:100",
 		"eth ip4 udp:6000:5004 rtp fill:100", "eth ip4 tcp:5004:6000",
 		"eth ip6 udp:5004:6000 rtp fill:100", "eth ip4later fill:50",
+		"eth vlan ip4 udp:5004:6000 rtp fill:33", "eth mpls ip4 udp:5004:6000 ff fill:30",
+		"eth pppoe4 ip4 udp:5004:6000 rtp fill:100",
 	};
 	struct paqm_packet first, p;
 	struct paqm_pkt pkt;
@@ -179,10 +179,12 @@ static void paqm_kunit_tags(struct kunit *test)
 {
 	struct paqm_packet p;
 	struct sk_buff *skb;
+	u64 bare, in_ten;
 
 	skb = paqm_words(test, "eth ip4 udp:5004:6000 rtp fill:100");
 	__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), 10);
 	paqm_classify(skb, &paqm_plain, &p);
+	in_ten = p.hash;
 	KUNIT_EXPECT_EQ(test, p.kind, PAQM_KIND_RTP);
 	KUNIT_EXPECT_EQ(test, p.note, PAQM_NOTE_TAGGED);
 	KUNIT_EXPECT_TRUE(test, p.quotable);
@@ -190,15 +192,21 @@ static void paqm_kunit_tags(struct kunit *test)
 	__vlan_hwaccel_clear_tag(skb);
 	paqm_classify(skb, &paqm_plain, &p);
 	KUNIT_EXPECT_EQ(test, p.note, 0);
+	bare = p.hash;
+	KUNIT_EXPECT_NE(test, bare, in_ten); /* the same addresses, but somewhere else */
 	__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021AD), 0); /* a priority alone */
 	paqm_classify(skb, &paqm_plain, &p);
 	KUNIT_EXPECT_EQ(test, p.note, PAQM_NOTE_TAGGED);
+	KUNIT_EXPECT_EQ(test, p.hash, bare);
 	kfree_skb(skb);
 
 	skb = paqm_words(test, "eth vlan ip4 udp:5004:6000 rtp fill:100");
+	paqm_classify(skb, &paqm_plain, &p);
+	KUNIT_EXPECT_NE(test, p.hash, bare);
 	__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021AD), 10); /* one of two */
 	paqm_classify(skb, &paqm_plain, &p);
 	KUNIT_EXPECT_EQ(test, p.note, PAQM_NOTE_TAGGED);
+	KUNIT_EXPECT_NE(test, p.hash, in_ten);
 	kfree_skb(skb);
 
 	skb = paqm_words(test, "eth qinq vlan ip4 udp:5004:6000 rtp fill:100");

@@ -163,6 +163,33 @@ def test_a_bridge_that_knows_vlans() -> None:
         unheard(what, stranger)
 
 
+@pytest.mark.parametrize("tags", [(20, 30), (20, 0)])
+def test_the_same_addresses_in_two_vlans(tags: tuple[int, int]) -> None:
+    """Two senders and their receivers, with the same ports, too: two flows. 0: without a tag."""
+    bridge("ma", "mb", "mc", how="vlan_filtering 1 vlan_default_pvid 0")
+    for port, tag in zip(("ma", "mc"), tags, strict=True):
+        M.run("bridge", "vlan", "add", "dev", port, "vid", str(tag or 99), "pvid", "untagged")
+        M.run("bridge", "vlan", "add", "dev", "mb", "vid", str(tag or 99),
+              *(() if tag else ("pvid", "untagged")))
+        if tag:
+            vlan(B, "b0", tag)
+        address(B, f"b0.{tag}" if tag else "b0", "10.20.0.2/24")
+    for host in (A, C):
+        address(host, f"{host.name}0", "10.20.0.1/24")
+        # the answer of which of b's devices?
+        host.ip(f"neigh replace 10.20.0.2 lladdr {MACS['b']} dev {host.name}0")
+    queue()
+    told = [host.task(peers.watch, 6, ["10.20.0.1"]) for host in (A, C)]
+    sleep(0.2)
+    media = [host.task(peers.send, "10.20.0.2", 5) for host in (A, C)]
+    sleep(3)
+    within("flows", stats().media.flows, 2, 2)
+    for task in media:
+        task.wait()
+    for name, task in zip("ac", told, strict=True):
+        heard(f"the sender {name}", task.wait(), "10.20.0.2")
+
+
 def test_a_vlan_above_the_device_is_a_bridges_port() -> None:
     vlan(M, "mb", 40)
     bridge("mb.40", "ma")

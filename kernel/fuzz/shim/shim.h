@@ -110,9 +110,12 @@ struct sk_buff {
 	int network;
 	bool gso;
 	bool vlan; /* a tag stands beside it */
+	u16 vlan_tci;
 };
 
 #define skb_vlan_tag_present(skb) ((skb)->vlan)
+#define skb_vlan_tag_get(skb) ((skb)->vlan_tci)
+#define VLAN_VID_MASK 0x0fff
 
 static inline bool skb_is_gso(const struct sk_buff *skb)
 {
