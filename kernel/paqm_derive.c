@@ -15,6 +15,7 @@
 #define PAQM_NOTICE_BYTES 132 /* of a message, IPv4 */
 #define PAQM_CROWD_NS (NSEC_PER_SEC / 2) /* telling all flows takes long if longer than this */
 #define PAQM_REMIND_NS (1500 * NSEC_PER_MSEC) /* half of what advice holds for */
+#define PAQM_OUTSIDE_FLOWS 8 /* so many show which part of flows is not to be told */
 #define PAQM_RTT_DEFAULT_US 100000	/* where `rtt` is measured and nobody answered yet */
 #define PAQM_TAU2_MIN_US 150000	/* least measuring time where tau1 is a measured RTT */
 #define PAQM_BULK_PACKETS 5 /* of buckets of elastic flows, where the link takes them in 20 ms */
@@ -77,13 +78,38 @@ static u64 paqm_notice_ns(const struct paqm_sched_data *q)
 }
 
 /*
+ * Which part of media flows is outside of `feedback-to`? In a round every flow is due once, and
+ * only who makes messages knows whose it is.
+ */
+static void paqm_find_outside(struct paqm_sched_data *q)
+{
+	u32 inside = READ_ONCE(q->due_flows[0]) - q->due_flows_then[0];
+	u32 outside = READ_ONCE(q->due_flows[1]) - q->due_flows_then[1];
+
+	if (inside + outside < PAQM_OUTSIDE_FLOWS)
+		return;
+	q->due_flows_then[0] += inside;
+	q->due_flows_then[1] += outside;
+	q->outside_q16 = (q->outside_q16 +
+			  paqm_muldiv(outside, PAQM_Q16_ONE, inside + outside)) / 2;
+}
+
+/* Of @flows, those that may be told; one at least. */
+static u64 paqm_inside(const struct paqm_sched_data *q, u64 flows)
+{
+	if (!q->tell || !flows)
+		return flows;
+	return max(flows - paqm_muldiv(flows, q->outside_q16, PAQM_Q16_ONE), 1ULL);
+}
+
+/*
  * Time until every media flow has had its message, given their budget, of which half a second is
  * usually saved up. Flows that are probably spoofed are not waited for.
  */
 static u64 paqm_tell_ns(const struct paqm_sched_data *q)
 {
 	u64 flows = q->n_media - q->census.newcomers + q->newcomers;
-	u64 all = flows * paqm_notice_ns(q);
+	u64 all = paqm_inside(q, flows) * paqm_notice_ns(q);
 
 	return all > NSEC_PER_SEC / 2 ? all - NSEC_PER_SEC / 2 : 0;
 }
@@ -94,7 +120,7 @@ static u64 paqm_tell_ns(const struct paqm_sched_data *q)
  */
 static void paqm_derive_crowd(struct paqm_sched_data *q)
 {
-	u64 all = q->n_media * paqm_notice_ns(q);
+	u64 all = paqm_inside(q, q->n_media) * paqm_notice_ns(q);
 	bool crowd = paqm_by_demands(q) && all > PAQM_CROWD_NS;
 
 	WRITE_ONCE(q->crowd_ticks, crowd ? paqm_flow_clock(min(all, PAQM_REMIND_NS)) : 0);
@@ -418,8 +444,11 @@ static void paqm_find_paces(struct paqm_sched_data *q)
  */
 void paqm_publish_paces(struct paqm_sched_data *q, u64 now)
 {
-	u64 news = paqm_news_ns(q), tell = paqm_tell_ns(q);
-	u64 due = news ? news + tell : 0;
+	u64 news = paqm_news_ns(q), tell, due;
+
+	paqm_find_outside(q);
+	tell = paqm_tell_ns(q);
+	due = news ? news + tell : 0;
 
 	WRITE_ONCE(q->slow, tell > q->period_us * (u64)NSEC_PER_USEC);
 	paqm_find_paces(q);

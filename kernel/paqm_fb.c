@@ -128,6 +128,17 @@ static bool paqm_fb_admit(struct paqm_fb *fb, const struct paqm_path *path, u32 
 	return ok;
 }
 
+/* Is the sender of a notice's packet, at @to, in one of the prefixes? That is noted at its flow. */
+static bool paqm_fb_inside(struct paqm_fb *fb, const struct paqm_fb_entry *e,
+			   const struct in6_addr *to)
+{
+	bool wanted = paqm_fb_wanted(fb, to);
+
+	if (READ_ONCE(e->told->outside) == wanted)
+		WRITE_ONCE(e->told->outside, !wanted);
+	return wanted;
+}
+
 static void paqm_fb_send(struct paqm_fb *fb, struct paqm_fb_entry *e)
 {
 	const u8 *q = e->quote;
@@ -146,7 +157,7 @@ static void paqm_fb_send(struct paqm_fb *fb, struct paqm_fb_entry *e)
 	err = PAQM_REFUSED;
 	/* a change of carrier may come before what is queued; and no IPv4 in disguise */
 	if (type && v6 != ipv6_addr_v4mapped(&path.to) &&
-	    paqm_fb_single(fb->dev, &e->way, q, v6) && paqm_fb_wanted(fb, &path.to))
+	    paqm_fb_single(fb->dev, &e->way, q, v6) && paqm_fb_inside(fb, e, &path.to))
 		err = paqm_path_back(fb->dev, &e->way, &from, &path);
 	if (err) {
 		paqm_fb_count(err == PAQM_REFUSED ? &fb->st.refused : &fb->st.failed);

@@ -85,6 +85,7 @@ struct paqm_fb_rtt {
  * @low_then: the lowest of the PAQM_TOLD_LOW_TICKS before, or of the last message if it is older
  * @low_tick: when @low began
  * @refused: what it was owed since was not in the budget
+ * @outside: its source is in none of the prefixes
  * @messages: how many it was sent, lowest bits
  */
 struct paqm_told {
@@ -94,6 +95,7 @@ struct paqm_told {
 	u32 low_then;
 	u32 low_tick;
 	bool refused;
+	bool outside;
 	u8 messages;
 };
 

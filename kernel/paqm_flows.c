@@ -128,6 +128,7 @@ struct paqm_flow *paqm_flows_claim(struct paqm_flows *t, const struct paqm_packe
 	WRITE_ONCE(more->told.rate, 0);
 	WRITE_ONCE(more->told.low, 0);
 	WRITE_ONCE(more->told.refused, false);
+	WRITE_ONCE(more->told.outside, false);
 	more->told_bytes = 0;
 	more->unfit = 0;
 	WRITE_ONCE(more->lost, 0);

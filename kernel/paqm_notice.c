@@ -105,6 +105,7 @@ void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
 
 	if (paqm_notice_can_wait(q, flow, more, now_tick)) {
 		flow->round = q->round;
+		WRITE_ONCE(q->due_flows[0], q->due_flows[0] + 1);
 		return;
 	}
 
@@ -141,7 +142,10 @@ void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
 	q->notice_due = max(q->notice_due, now) + q->notice_gap_ns;
 	paqm_count(&q->notices_owed);
 	if (queued == PAQM_FB_QUEUED) { /* else the next packet tries again */
+		bool outside = READ_ONCE(more->told.outside);
+
 		flow->round = q->round;
+		WRITE_ONCE(q->due_flows[outside], q->due_flows[outside] + 1);
 		more->told_bytes = flow->bytes;
 	}
 	if (!paqm_in_step(q)) /* what it will say is not known yet */

@@ -320,6 +320,9 @@ struct paqm_sched_data {
 	u32 notice_gap_ns; /* between two notices, in the long run */
 	u32 crowd_ticks; /* where telling all flows takes long: how long, else 0 */
 	u64 notice_due; /* ns: when the next may be taken */
+	u32 due_flows[2]; /* media flows due in rounds: those to tell; outside `feedback-to` */
+	u32 due_flows_then[2]; /* the same when it was looked at last */
+	u32 outside_q16; /* part of media flows that are not to be told, Q16 */
 	unsigned long events; /* bits of enum paqm_event, set by anyone */
 
 	/* bandwidth auto: the meter under the qdisc lock, the estimate by its timer */

@@ -342,6 +342,18 @@ def test_prefixes() -> None:
     within("refusals", stats().notices_refused, 15, 300)
 
 
+def test_a_flow_joins_a_crowd_that_is_not_told() -> None:
+    """Where telling all flows takes long, one that joins hears nothing before it is known; but
+    those outside of the prefixes are not told, and take no time.
+    """
+    fresh("bandwidth 8mbit feedback icmp rtt 100ms feedback-to 10.0.1.0/24")
+    with media(3, 9, flows=100, port=9000, size=200, rate=2e6):
+        sleep(6)
+        told = watch(1, 2)
+        media(1, 2).wait()
+        within("its first message, ms", told.wait().first_ms, 20, 350)
+
+
 def test_a_host_with_many_flows() -> None:
     """200 of them leave the other its part."""
     fresh("bandwidth 4mbit feedback icmp rtt auto")
