@@ -227,6 +227,10 @@ static void paqm_echo_work(struct work_struct *work)
 	spin_unlock_bh(&fb->lock);
 
 	err = peer ? paqm_path_find(fb->dev, &path) : -ESTALE;
+	if (!err && !path.ours) { /* its address has gone */
+		paqm_path_put(&path);
+		err = -EADDRNOTAVAIL;
+	}
 	if (!err) {
 		paqm_echo_bind(fb, &path);
 		err = paqm_echo_send(fb, peer - fb->peer, &path);

@@ -78,7 +78,8 @@ static int paqm_path_find4(struct net *net, struct paqm_path *path)
 		return -EHOSTUNREACH;
 	}
 	path->dst = &rt->dst;
-	ipv6_addr_set_v4mapped(fl4.saddr, &path->src);
+	/* as errors do: its routes of IPv4 may lead over IPv6 (RFC 8950), with no such address */
+	ipv6_addr_set_v4mapped(fl4.saddr ?: htonl(INADDR_DUMMY), &path->src);
 	path->ours = fl4.saddr;
 	return 0;
 }
@@ -162,7 +163,10 @@ static int paqm_path_find6(struct net_device *dev, struct paqm_path *path)
 	/* no router passes on what comes from there */
 	if (ipv6_addr_type(&fl6.saddr) & IPV6_ADDR_LINKLOCAL)
 		path->ours = paqm_path_direct(path);
-	return 0;
+	if (path->ours)
+		return 0;
+	dst_release(dst);
+	return -EADDRNOTAVAIL;
 }
 
 static int paqm_out6(struct net *net, struct sk_buff *skb)
@@ -224,21 +228,15 @@ static void paqm_put_ip4(struct sk_buff *skb, const struct paqm_path *path, u32 
  *	paqm_path_put()
  *
  * Return: 0, PAQM_REFUSED for an address that is never answered, or an error if there is
- * no route, or none with an address to send from.
+ * no route, or none of IPv6 with an address to send from.
  */
 int paqm_path_find(struct net_device *dev, struct paqm_path *path)
 {
-	int err = PAQM_REFUSED;
-
 	path->v6 = !ipv6_addr_v4mapped(&path->to);
 	path->ours = false;
-	if (!paqm_never(&path->to))
-		err = path->v6 ? paqm_path_find6(dev, path) :
-				 paqm_path_find4(dev_net(dev), path);
-	if (err || path->ours)
-		return err;
-	paqm_path_put(path);
-	return -EADDRNOTAVAIL;
+	if (paqm_never(&path->to))
+		return PAQM_REFUSED;
+	return path->v6 ? paqm_path_find6(dev, path) : paqm_path_find4(dev_net(dev), path);
 }
 
 /* A port of a bond or team sends for that, which bridges, VLANs and VRFs know. Under RCU. */
@@ -460,7 +458,7 @@ int paqm_path_back(struct net_device *dev, const struct paqm_way *way, const str
 	if (!err) {
 		rcu_read_lock();
 		to = READ_ONCE(path->dst->dev);
-		ours = ovs ? paqm_is_ovs_own(to, way) : to == at;
+		ours = path->ours && (ovs ? paqm_is_ovs_own(to, way) : to == at);
 		rcu_read_unlock();
 	}
 	if (ours && (passed || paqm_path_direct(path)))
