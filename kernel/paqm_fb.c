@@ -203,6 +203,11 @@ static void paqm_way_of(const struct sk_buff *skb, int off, struct paqm_way *way
 	way->mark = skb->mark;
 	way->vlan_proto = skb_vlan_tag_present(skb) ? skb->vlan_proto : 0;
 	way->vlan_tci = skb->vlan_tci;
+#ifdef CONFIG_NET_REDIRECT
+	way->came_in = skb_is_redirected(skb) && skb->from_ingress;
+#else
+	way->came_in = false;
+#endif
 	if (off != ETH_HLEN || skb_copy_bits(skb, 0, way->mac, sizeof(way->mac)) < 0)
 		memset(way->mac, 0, sizeof(way->mac));
 }

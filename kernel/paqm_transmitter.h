@@ -36,6 +36,7 @@
  * @vlan_proto: protocol of a VLAN tag that is kept beside it, 0: none
  * @vlan_tci: the tag
  * @mac: its Ethernet addresses, destination first; zeros where there are none
+ * @came_in: tc has redirected it as it came in by @iif; else as it went out there, if at all
  */
 struct paqm_way {
 	int iif;
@@ -43,6 +44,7 @@ struct paqm_way {
 	__be16 vlan_proto;
 	u16 vlan_tci;
 	u8 mac[2 * ETH_ALEN];
+	bool came_in;
 };
 
 /**
@@ -207,6 +209,7 @@ struct paqm_fb {
 /**
  * struct paqm_path - way to the receiver of a message
  * @dst: route; NULL: straight back on the link that the packet came over
+ * @link: device of that link, 0: that of the queue
  * @src: source address, IPv4 mapped
  * @to: receiver, IPv4 mapped
  * @vrf: VRF to look it up in, 0: none
@@ -216,6 +219,7 @@ struct paqm_fb {
  */
 struct paqm_path {
 	struct dst_entry *dst;
+	int link;
 	struct in6_addr src;
 	struct in6_addr to;
 	int vrf;

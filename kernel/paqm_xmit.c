@@ -356,6 +356,24 @@ static struct net_device *paqm_passed_on(struct net_device *dev, const struct pa
 	return in;
 }
 
+/*
+ * The port of a bridge at which tc has shown a packet to ifb, if the bridge passes it on; NULL if
+ * it is for or from this host, or there is no such port. Under RCU.
+ */
+static struct net_device *paqm_shown_at(struct net_device *dev, const struct paqm_way *way)
+{
+	struct net_device *port = dev_get_by_index_rcu(dev_net(dev), way->iif);
+	u8 mac[ETH_ALEN] __aligned(2);
+	struct netdev_nested_priv priv = { .data = mac };
+
+	if (!port || !netif_is_bridge_port(port) || !paqm_is_kind(dev, "ifb"))
+		return NULL;
+	ether_addr_copy(mac, way->came_in ? way->mac : way->mac + ETH_ALEN);
+	if (paqm_has_mac(port, &priv) || netdev_walk_all_upper_dev_rcu(port, paqm_has_mac, &priv))
+		return NULL;
+	return port;
+}
+
 /* Did Open vSwitch pass a packet on, which no device of its own had in between? Under RCU. */
 static bool paqm_of_ovs(const struct net_device *dev, const struct paqm_way *way)
 {
@@ -425,13 +443,15 @@ static int paqm_path_link(struct paqm_path *path, const struct in6_addr *from, b
 int paqm_path_back(struct net_device *dev, const struct paqm_way *way, const struct in6_addr *from,
 		   struct paqm_path *path)
 {
-	struct net_device *bridge, *out, *to, *at = NULL;
-	bool guest, ovs, passed, ours = false;
+	struct net_device *bridge, *out, *to, *shown, *at = NULL;
+	bool guest, ovs, passed, came_in, ours = false;
 	int err;
 
 	rcu_read_lock();
-	out = paqm_lag_of(dev);
-	bridge = paqm_bridge_of(out, way);
+	shown = paqm_shown_at(dev, way);
+	path->link = shown ? shown->ifindex : 0;
+	out = paqm_lag_of(shown ?: dev);
+	bridge = shown ? netdev_master_upper_dev_get_rcu(shown) : paqm_bridge_of(out, way);
 	/* an address of this host beside the sender's is the bridge's, or that of its VLAN */
 	if (bridge)
 		at = netif_is_bridge_port(out) && way->vlan_proto ? paqm_vlan_above(bridge, way) :
@@ -461,10 +481,13 @@ int paqm_path_back(struct net_device *dev, const struct paqm_way *way, const str
 		ours = path->ours && (ovs ? paqm_is_ovs_own(to, way) : to == at);
 		rcu_read_unlock();
 	}
-	if (ours && (passed || paqm_path_direct(path)))
+	came_in = path->link && way->came_in;
+	if (ours && (passed || came_in || paqm_path_direct(path)))
 		return 0;
 	if (!err)
 		paqm_path_put(path);
+	if (came_in) /* by which port will the packet leave? */
+		return PAQM_REFUSED;
 	return paqm_path_link(path, from, ours);
 }
 
@@ -476,7 +499,7 @@ void paqm_path_put(struct paqm_path *path)
 
 /* Let a message come in by the device that the packet leaves by, as if its receiver answered. */
 static int paqm_link_send(struct net_device *dev, const struct paqm_way *way, const u8 *own,
-			  struct sk_buff *skb)
+			  int link, struct sk_buff *skb)
 {
 	struct ethhdr *eth = skb_push(skb, ETH_HLEN);
 	int result;
@@ -484,11 +507,18 @@ static int paqm_link_send(struct net_device *dev, const struct paqm_way *way, co
 	ether_addr_copy(eth->h_dest, way->mac + ETH_ALEN);
 	ether_addr_copy(eth->h_source, own);
 	eth->h_proto = skb->protocol;
-	rcu_read_lock();
-	/* some ports of a bond only send */
-	skb->protocol = eth_type_trans(skb, paqm_lag_of(dev));
 	if (way->vlan_proto)
 		__vlan_hwaccel_put_tag(skb, way->vlan_proto, way->vlan_tci);
+	rcu_read_lock();
+	if (link)
+		dev = dev_get_by_index_rcu(dev_net(dev), link);
+	if (!dev) {
+		rcu_read_unlock();
+		kfree_skb(skb);
+		return -ENODEV;
+	}
+	/* some ports of a bond only send */
+	skb->protocol = eth_type_trans(skb, paqm_lag_of(dev));
 	result = netif_rx(skb);
 	rcu_read_unlock();
 	return result == NET_RX_SUCCESS ? 0 : -ENOBUFS;
@@ -535,7 +565,7 @@ int paqm_path_send(struct net_device *dev, struct paqm_path *path, const struct 
 	skb_put_data(skb, icmp, len);
 	skb->priority = TC_PRIO_INTERACTIVE;
 	if (!path->dst)
-		return paqm_link_send(dev, way, own, skb);
+		return paqm_link_send(dev, way, own, path->link, skb);
 	skb->mark = path->mark;
 	skb_dst_set(skb, path->dst);
 	if (path->v6) {

@@ -190,6 +190,39 @@ def test_the_same_addresses_in_two_vlans(tags: tuple[int, int]) -> None:
         heard(f"the sender {name}", task.wait(), "10.20.0.2")
 
 
+@pytest.mark.parametrize("way", ["ingress", "egress"])
+@pytest.mark.parametrize("tag", [0, 20])
+def test_a_bridge_whose_frames_ifb_sees(way: str, tag: int) -> None:
+    """m's own network has a host with the sender's address. Where frames are seen as they come in,
+    it is not known yet where they go: nobody is told by the link.
+    """
+    bridge("ma", "mb")
+    address(M, "mc", "10.10.0.5/24")
+    address(C, "c0", "10.10.0.1/24")
+    for n, host in enumerate((A, B), 1):
+        if tag:
+            vlan(host, f"{host.name}0", tag, f"10.10.0.{n}/24")
+        else:
+            address(host, f"{host.name}0", f"10.10.0.{n}/24")
+    port = "ma" if way == "ingress" else "mb"
+    M.ip("link add i0 up type ifb")
+    M.tc(f"qdisc add dev {port} clsact")
+    M.tc(f"filter add dev {port} {way} matchall action mirred egress redirect dev i0")
+    queue("i0")
+    told, stranger = talk(A, "10.10.0.2", "10.10.0.1")
+    if way == "egress":
+        heard(f"ifb, {way}", told, "10.10.0.2")
+    else:
+        unheard(f"ifb, {way}, the sender", told)
+        within(f"ifb, {way}: refused", stats("i0").notices_refused, 5, 100)
+    unheard(f"ifb, {way}", stranger)
+    if not tag:  # m in the same network is told, and tells, by its routes
+        M.ip("addr del 10.10.0.5/24 dev mc")
+        address(M, "br0", "10.10.0.5/24")
+        told, stranger = talk(A, "10.10.0.2", "10.10.0.1")
+        heard(f"ifb, {way}, managed bridge", told, "10.10.0.5")
+
+
 def test_a_vlan_above_the_device_is_a_bridges_port() -> None:
     vlan(M, "mb", 40)
     bridge("mb.40", "ma")
