@@ -78,6 +78,20 @@ static u32 paqm_flow_windows(const struct paqm_flow_gauge *g, u64 window)
 }
 
 /*
+ * Has a flow that pauses, and has sent @sent in a @window, begun to do something else? A screen at
+ * rest on which a film begins is no camera any more, and by the mean over its old pauses it would
+ * take five seconds until that shows. Eight times: a picture in two seconds is four times the mean
+ * in what is taken for its pause at most, and key pictures are larger.
+ */
+static void paqm_flow_wakes(struct paqm_flow_gauge *g, u64 sent, u64 window)
+{
+	if (!g->rate || paqm_rate_bps(sent, max(window, paqm_flow_pause(g))) < 8 * g->rate)
+		return;
+	g->pause /= 2;
+	g->lasts /= 2;
+}
+
+/*
  * Take in a newly measured rate: smoothed, unless it is far from the old one. Flows far below the
  * fair rate matter only in sums, which the rates of all others follow: they are smoothed more.
  * @windows: as paqm_flow_windows().
@@ -143,6 +157,7 @@ bool paqm_flow_measure(struct paqm_flow_gauge *g, const struct paqm_walk *w, u32
 		}
 		WRITE_ONCE(g->marked, PAQM_MARKED_NOT); /* the next one is the round's */
 	} else if (g->marked == PAQM_MARKED_ROUND && window >= w->window_min_ns) {
+		paqm_flow_wakes(g, sent, window);
 		windows = paqm_flow_windows(g, window);
 	} else {
 		return false;

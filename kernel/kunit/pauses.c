@@ -82,9 +82,30 @@ static void paqm_kunit_rarely(struct kunit *test)
 	}
 }
 
+/* A screen at rest, a picture of 2.5 kB each second, on which a film of 2 Mbit/s begins. */
+static void paqm_kunit_wakes(struct kunit *test)
+{
+	u32 next = 1, end = 0, i;
+	struct paqm_flow *f;
+
+	paqm_make(test, 64);
+	f = paqm_new(test, paqm_nth(1), PAQM_MEDIA, 1);
+	paqm_count(1, 0, 0);
+	paqm_know(f);
+	for (i = 0; i < 100; i++)
+		paqm_rarely(f, end += 238, &next, 954, 2500);
+	KUNIT_EXPECT_LE(test, paqm_gauge(f)->rate, 40000);
+	for (next = end + 1, i = 0; i < 8; i++) /* two seconds */
+		paqm_rarely(f, end += 238, &next, 40, 10500);
+	KUNIT_EXPECT_GE(test, paqm_gauge(f)->rate, 1600000);
+	KUNIT_EXPECT_LE(test, paqm_gauge(f)->rate, 2200000);
+	paqm_flows_free(&paqm_table);
+}
+
 static struct kunit_case paqm_pauses_cases[] = {
 	KUNIT_CASE(paqm_kunit_pauses),
 	KUNIT_CASE(paqm_kunit_rarely),
+	KUNIT_CASE(paqm_kunit_wakes),
 	{}
 };
 
