@@ -177,6 +177,8 @@ def test_tags() -> None:
 def test_a_flow_joins() -> None:
     """And after a silence anew: a round of its own, which tells it to hold."""
     fresh("bandwidth 20mbit feedback icmp law ecf")
+    media(1, 1, port=9002).wait()  # a new source's part of the budget starts empty
+    sleep(1)
     for time in ("first", "second"):
         grown = Since()
         told = watch(1, 3)
