@@ -116,7 +116,7 @@ def take_out_ends(path: Path, folder: Path) -> None:
             return [*cells[:2], '""']
         if len(cells) > 2 and cells[1] in ("lost", "back"):
             name = ",".join(cells[2:]).strip('"')
-            if name not in USUAL and not name.startswith("device-"):
+            if name not in USUAL and not re.fullmatch("device-[0-9a-f]{8}", name):
                 return [*cells[:2], f'"{pseudonym("device", name, folder)}"']
         return cells
 

@@ -436,6 +436,7 @@ printf "t_ns,event,detail\\n1,path,\\"video $way\\"\\n" >"$dir/events.csv"
 printf "2,begin,\\"Nordmann, Kari\\"\\n3,end,\\"x, y\\"\\n" >>"$dir/events.csv"
 printf "4,lost,\\"mic:Nordmann, K\\"\\n5,back,\\"mic:Nordmann, K\\"\\n" >>"$dir/events.csv"
 printf "6,lost,\\"window\\"\\n7,error,\\"\\305\\241\\"\\n" >>"$dir/events.csv"
+printf "8,lost,\\"device-nordmann.png\\"\\n" >>"$dir/events.csv"
 printf "t_ns,router,cause,value,rate_bps\\n1$row\\n2$row\\n" >"$dir/feedback.csv"
 [ ! -e "$STAY" ] || exec sleep 100
 """
@@ -513,6 +514,7 @@ class Call(Case):
         names = re.findall(rb"[45],(?:lost|back),\"(device-[0-9a-f]{8})\"\n", text)
         self.assertEqual(len(names), 2, text)
         self.assertEqual(len(set(names)), 1, text)
+        self.assertNotIn(b"nordmann", text)
 
     def test_full_disk(self) -> None:
         """What cannot be written again without addresses goes, and so does a salt without room."""
