@@ -460,8 +460,10 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 	if (silent > t->age_ticks)
 		return;
 	c->used++;
-	if (class == PAQM_MEDIA && paqm_newcomer_judge(g, w, silent, tag, c) && seen & PAQM_KNOWN)
+	if (class == PAQM_MEDIA && paqm_newcomer_judge(g, w, silent, tag, c) && seen & PAQM_KNOWN) {
 		paqm_flow_forget(t, f, g, seen);
+		active = false; /* one that is waited for while it pauses, too */
+	}
 	c->rare += class == PAQM_MEDIA && paqm_gauge_again(g) && silent <= PAQM_FLOW_RARE_TICKS;
 	c->crowd += class == PAQM_ELASTIC && g->rate >= PAQM_CROWD_BPS;
 	if (!active)

@@ -102,10 +102,36 @@ static void paqm_kunit_wakes(struct kunit *test)
 	paqm_flows_free(&paqm_table);
 }
 
+/*
+ * One that pauses for long, and sends far more than it is told, has left young with its next pause:
+ * it is not known any more then, nor counts. What is known is measured.
+ */
+static void paqm_kunit_rarely_deaf(struct kunit *test)
+{
+	u32 next = 1, end = 0, bytes = 500 * 800 / 1024 * 1049 / 8, i, left = 0;
+	bool was = false, is;
+	struct paqm_flow *f;
+
+	paqm_make(test, 64);
+	f = paqm_new(test, paqm_nth(1), PAQM_MEDIA, 1);
+	paqm_count(1, 0, 0);
+	for (i = 0; i < 60; i++) {
+		paqm_rarely(f, end += 238, &next, 800, was ? 8 * bytes : bytes);
+		is = f->every & PAQM_KNOWN;
+		left += was && !is;
+		was |= is;
+		KUNIT_EXPECT_EQ(test, paqm_seen.takers, (u32)is);
+		KUNIT_EXPECT_TRUE(test, !is || paqm_gauge(f)->marked <= PAQM_MARKED_ROUND);
+	}
+	KUNIT_EXPECT_GT(test, left, 0U);
+	paqm_flows_free(&paqm_table);
+}
+
 static struct kunit_case paqm_pauses_cases[] = {
 	KUNIT_CASE(paqm_kunit_pauses),
 	KUNIT_CASE(paqm_kunit_rarely),
 	KUNIT_CASE(paqm_kunit_wakes),
+	KUNIT_CASE(paqm_kunit_rarely_deaf),
 	{}
 };
 
