@@ -252,12 +252,14 @@ static bool paqm_control_proto(u8 proto)
 
 /*
  * Look through VLAN tags, MPLS labels and PPPoE; returns the protocol at *off. What they say about
- * the address space goes into *space, within what that is before.
+ * the address space goes into *space, within what that is before; a tag with a priority alone says
+ * nothing.
  */
 static __be16 paqm_untag(const struct sk_buff *skb, __be16 proto, int *off, u32 *space)
 {
 	u8 buf[8];
 	const u8 *h;
+	u16 vid;
 	int i;
 
 	/* a tag may stand before what the skb calls its network header */
@@ -268,7 +270,9 @@ static __be16 paqm_untag(const struct sk_buff *skb, __be16 proto, int *off, u32 
 		if (!h)
 			return 0;
 		proto = htons((u16)h[2] << 8 | h[3]);
-		*space = paqm_space_within(*space, get_unaligned_be16(h) & VLAN_VID_MASK);
+		vid = get_unaligned_be16(h) & VLAN_VID_MASK;
+		if (vid)
+			*space = paqm_space_within(*space, vid);
 		*off += VLAN_HLEN;
 	}
 	if (proto == htons(ETH_P_PPP_SES)) {

@@ -207,6 +207,12 @@ static void paqm_kunit_tags(struct kunit *test)
 	paqm_classify(skb, &paqm_plain, &p);
 	KUNIT_EXPECT_EQ(test, p.note, PAQM_NOTE_TAGGED);
 	KUNIT_EXPECT_NE(test, p.hash, in_ten);
+	put_unaligned_be16(3 << VLAN_PRIO_SHIFT, skb->data + ETH_HLEN); /* a priority alone */
+	paqm_classify(skb, &paqm_plain, &p);
+	KUNIT_EXPECT_EQ(test, p.hash, in_ten);
+	__vlan_hwaccel_clear_tag(skb);
+	paqm_classify(skb, &paqm_plain, &p);
+	KUNIT_EXPECT_EQ(test, p.hash, bare);
 	kfree_skb(skb);
 
 	skb = paqm_words(test, "eth qinq vlan ip4 udp:5004:6000 rtp fill:100");
