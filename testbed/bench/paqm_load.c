@@ -72,7 +72,9 @@ static void paqm_load_template(void)
 {
 	u32 ip_len = size - ETH_HLEN;
 
-	eth_broadcast_addr(head.eth.h_dest);
+	/* to one host: nobody is told about frames that all get */
+	head.eth.h_dest[0] = 2;
+	head.eth.h_dest[ETH_ALEN - 1] = 1;
 	head.eth.h_source[0] = 2;
 	head.eth.h_proto = htons(ETH_P_IP);
 	head.ip.version = 4;
