@@ -406,6 +406,7 @@ static void paqm_flow_blank(const struct paqm_flows *t, const struct paqm_flow *
 	g->deaf = 0;
 	paqm_flow_more(t, f)->lean = 0;
 	WRITE_ONCE(g->drop, 0);
+	paqm_gauge_steady(g);
 }
 
 /*
@@ -418,7 +419,6 @@ static void paqm_flow_forget(const struct paqm_flows *t, struct paqm_flow *f,
 	if (!paqm_flow_publish(f, seen, 0))
 		return; /* the flow has gone, and another one has its slot */
 	paqm_flow_blank(t, f, g);
-	paqm_gauge_steady(g);
 	WRITE_ONCE(g->marked, PAQM_MARKED_ENDED);
 }
 
@@ -442,7 +442,6 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 		paqm_flow_blank(t, f, g);
 		g->stay = PAQM_STAY_FREE;
 		g->counted = 0;
-		paqm_gauge_steady(g);
 		g->mark_tick = w->now_tick;
 		WRITE_ONCE(g->marked, PAQM_MARKED_NOT);
 		/* nothing is left of the last one: pairs with the acquire in paqm_flow_marked() */
